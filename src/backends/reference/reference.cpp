@@ -1,0 +1,163 @@
+// out[i] = sum_j softmax(scale * q_i . k_j (+ bias, sink)) v_j, a row at a time, all sums in double.
+// q (Tq, num_heads, head_dim), k (Tk, num_kv_heads, head_dim), v (Tk, num_kv_heads, v_head_dim).
+#include "backends/reference/reference.hpp"
+
+#include "base/half.hpp"
+#include "base/thread_pool.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace foveal::reference {
+namespace {
+
+double load(const ConstTensorView& t, std::int64_t element) {
+  switch (t.dtype) {
+    case DType::kF32:
+      return static_cast<double>(t.as<float>()[element]);
+    case DType::kBF16:
+      return static_cast<double>(bf16_to_f32(t.as<std::uint16_t>()[element]));
+    default:
+      return static_cast<double>(f16_to_f32(t.as<std::uint16_t>()[element]));
+  }
+}
+
+void store(const TensorView& t, std::int64_t element, double value) {
+  const auto rounded = static_cast<float>(value);
+  switch (t.dtype) {
+    case DType::kF32:
+      t.as<float>()[element] = rounded;
+      break;
+    case DType::kBF16:
+      t.as<std::uint16_t>()[element] = f32_to_bf16(rounded);
+      break;
+    default:
+      t.as<std::uint16_t>()[element] = f32_to_f16(rounded);
+      break;
+  }
+}
+
+// Element offset of (row, head, 0).
+template <class View>
+std::int64_t at(const View& t, std::int64_t row, std::int64_t head) {
+  return row * t.strides[0].v + head * t.strides[1].v;
+}
+
+struct Call {
+  const AttentionProblem& problem;
+  const QkvView& in;
+  const OutView& out;
+};
+
+void zero_row(const Call& call, std::int64_t row, std::int64_t head) {
+  for (std::int64_t d = 0; d < call.problem.heads.v_head_dim; ++d) {
+    store(call.out.out, at(call.out.out, row, head) + d, 0.0);
+  }
+}
+
+void write_lse(const Call& call, std::int64_t row, std::int64_t head, double value) {
+  if (call.problem.options.lse == Lse::kYes) {
+    const TensorView& lse = *call.out.lse;
+    store(lse, head * lse.strides[0].v + row * lse.strides[1].v, value);
+  }
+}
+
+// Query i of sequence b, one head. `scores` has room for the keys of the sequence.
+void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t head, std::vector<double>& scores) {
+  const AttentionProblem& p = call.problem;
+  const Sequence q = p.q_seqs[b];
+  const Sequence k = p.k_seqs[b];
+  const std::int64_t kv_head = head / (p.heads.num_heads / p.heads.num_kv_heads);
+  const std::int64_t position = i + k.length.v - q.length.v;
+  const std::int64_t first =
+      p.options.window_left ? std::max<std::int64_t>(0, position - p.options.window_left->v) : 0;
+  const auto right = p.window_right();
+  const std::int64_t last = right ? std::min(k.length.v, position + right->v + 1) : k.length.v;
+  const double scale = static_cast<double>(p.softmax_scale());
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+  double max = kNone;
+  const std::int64_t q_row = at(call.in.q, q.begin.v + i, head);
+  for (std::int64_t j = first; j < last; ++j) {
+    const std::int64_t k_row = at(call.in.k, k.begin.v + j, kv_head);
+    double dot = 0;
+    for (std::int64_t d = 0; d < p.heads.head_dim; ++d) {
+      dot += load(call.in.q, q_row + d) * load(call.in.k, k_row + d);
+    }
+    double logit = scale * dot;
+    if (p.options.softcap) {
+      const auto cap = static_cast<double>(*p.options.softcap);
+      logit = cap * std::tanh(logit / cap);
+    }
+    if (p.options.bias) {
+      const ConstTensorView& bias = *call.in.bias;
+      logit += load(bias, head * bias.strides[0].v + i * bias.strides[1].v + j);
+    }
+    scores[static_cast<std::size_t>(j)] = logit;
+    max = std::max(max, logit);
+  }
+  const double sink = p.options.sinks ? load(*call.in.sinks, head) : kNone;
+  max = std::max(max, sink);
+
+  double sum = sink > kNone ? std::exp(sink - max) : 0.0;
+  for (std::int64_t j = first; j < last; ++j) {
+    double& s = scores[static_cast<std::size_t>(j)];
+    s = std::exp(s - max);
+    sum += s;
+  }
+  write_lse(call, q.begin.v + i, head, sum > 0 ? max + std::log(sum) : kNone);
+  if (first >= last) {
+    zero_row(call, q.begin.v + i, head);
+    return;
+  }
+  for (std::int64_t d = 0; d < p.heads.v_head_dim; ++d) {
+    double acc = 0;
+    for (std::int64_t j = first; j < last; ++j) {
+      acc += scores[static_cast<std::size_t>(j)] * load(call.in.v, at(call.in.v, k.begin.v + j, kv_head) + d);
+    }
+    store(call.out.out, at(call.out.out, q.begin.v + i, head) + d, acc / sum);
+  }
+}
+
+}  // namespace
+
+Reason decline(const AttentionProblem& problem, const Machine& /*machine*/) {
+  return problem.device.kind == DeviceKind::kCpu ? "" : "it runs on the CPU, the tensors are on a GPU";
+}
+
+Result<BackendPlan> plan(const AttentionProblem& /*problem*/, const Machine& /*machine*/) {
+  return BackendPlan{.instance = "double", .workspace = Bytes(0), .note = "", .state = nullptr};
+}
+
+Status run(const BackendPlan& /*plan*/, const AttentionProblem& problem, const QkvView& in, const OutView& out,
+           Workspace /*workspace*/, StreamRef stream) {
+  const Call call{problem, in, out};
+  const std::int64_t heads = problem.heads.num_heads;
+  const std::int64_t tasks = problem.q_seqs.size() * heads;
+  const auto task = [&](std::int64_t index, int /*worker*/) {
+    const std::int64_t b = index / heads;
+    // The one allocation: a row of scores, linear in the sequence. This backend is obvious, not fast.
+    std::vector<double> scores(static_cast<std::size_t>(problem.k_seqs[b].length.v));
+    for (std::int64_t i = 0; i < problem.q_seqs[b].length.v; ++i) {
+      attend_row(call, b, i, index % heads, scores);
+    }
+  };
+  if (stream.pool != nullptr) {
+    stream.pool->run(tasks, task);
+  } else {
+    for (std::int64_t i = 0; i < tasks; ++i) {
+      task(i, 0);
+    }
+  }
+  for (std::int64_t row = problem.q_seqs.total_tokens().v; row < out.out.shape[0]; ++row) {
+    for (std::int64_t head = 0; head < heads; ++head) {
+      zero_row(call, row, head);
+      write_lse(call, row, head, -std::numeric_limits<double>::infinity());
+    }
+  }
+  return {};
+}
+
+}  // namespace foveal::reference
