@@ -22,16 +22,20 @@
 namespace foveal {
 
 enum class ComputeDType : std::uint8_t { kAuto, kF32, kBF16, kF16 };  // auto: bf16 with AMX or a GPU, else f32
-enum class ResizeMode : std::uint8_t { kTorchvision, kPillow };       // which of transformers' backends
 enum class PositionMode : std::uint8_t { kAsTrained, kInterpolate };  // --interpolate-pos-encoding
 enum class Normalize : std::uint8_t { kNo, kYes };                    // L2 norm of `pooled`
+enum class FastJpeg : std::uint8_t { kNo, kYes };  // yes: JPEGs may be decoded at a fraction of their size
 
 struct EncoderOptions {
   ComputeDType dtype = ComputeDType::kAuto;
   std::string device = "auto";  // "auto", "cpu", "cuda", "cuda:N"
-  ResizeMode resize = ResizeMode::kTorchvision;
+  ImageBackend resize = ImageBackend::kTorchvision;  // which of transformers' backends
   PositionMode positions = PositionMode::kAsTrained;
-  DecodeOptions decode;  // limits, background
+  FastJpeg fast_jpeg = FastJpeg::kNo;
+  DecodeOptions decode;  // limits, background; the target of a fast JPEG comes from the model
+  // Folder of the Hugging Face cache ("~/.cache/huggingface/hub", resolved by the front end from HF_HUB_CACHE,
+  // HF_HOME and HOME); empty: only folders are models.
+  std::string hub_cache;
 };
 
 // What a folder holds, for people and for `inspect`.

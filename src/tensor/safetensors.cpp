@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace foveal {
@@ -121,7 +122,7 @@ bool parse_metadata(JsonScan& json, std::map<std::string, std::string>& metadata
 
 // nullopt where extents overflow.
 std::optional<long long> bytes_of(const SafetensorsEntry& e) {
-  std::optional<long long> bytes = dtype_size(e.dtype).v;
+  std::optional<long long> bytes = dtype_size(*e.dtype).v;
   for (const std::int64_t extent : e.shape.extents()) {
     bytes = checked_mul(*bytes, extent);
     if (!bytes) {
@@ -175,13 +176,8 @@ Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes, c
       if (!entry) {
         return malformed();
       }
-      const auto dtype = dtype_of(entry->dtype_text);
-      if (!dtype) {
-        return Error(ErrorCode::kWeightDtype,
-                     {{"tensor", entry->name}, {"dtype", entry->dtype_text}});
-      }
-      entry->dtype = *dtype;
-      const auto size = bytes_of(*entry);
+      entry->dtype = dtype_of(entry->dtype_text);
+      const auto size = entry->dtype ? bytes_of(*entry) : (entry->end - entry->begin).v;
       if (!size || entry->end < entry->begin || (entry->end - entry->begin).v != *size) {
         return invalid(path, "tensor " + entry->name + " of shape " + entry->shape.text() + " " +
                                  entry->dtype_text + " does not fill its bytes [" +
@@ -272,7 +268,7 @@ const SafetensorsEntry* SafetensorsFile::find(std::string_view name) const {
 }
 
 ConstTensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {
-  return {file_.bytes().data() + data_start_ + entry.begin.v, entry.dtype, entry.shape};
+  return {file_.bytes().data() + data_start_ + entry.begin.v, *entry.dtype, entry.shape};
 }
 
 }  // namespace foveal

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,7 +36,9 @@ class MappedFile {
 
 struct SafetensorsEntry {
   std::string name;
-  DType dtype = DType::kF32;
+  // nullopt for formats that nothing here computes with (F4, F6 ...): a language model's tensors may have
+  // them, and only its vision part is read.
+  std::optional<DType> dtype;
   std::string dtype_text;  // as in the file: "BF16"
   Shape shape;
   Bytes begin;  // within the data section, [begin, end)
@@ -53,6 +56,7 @@ class SafetensorsFile {
   const SafetensorsEntry* find(std::string_view name) const;
   // Valid while this object lives. Old writers did not pad the header, so the data may be unaligned for its
   // dtype: read it with convert_to_f32 or memcpy, not through a typed pointer.
+  // The entry has a dtype.
   ConstTensorView view(const SafetensorsEntry& entry) const;
 
  private:

@@ -78,15 +78,15 @@ struct QkvView {
   ConstTensorView q;
   ConstTensorView k;
   ConstTensorView v;
-  std::optional<ConstTensorView> sinks;
-  std::optional<ConstTensorView> bias;
+  std::optional<ConstTensorView> sinks{};
+  std::optional<ConstTensorView> bias{};
 };
 
 // out (Tq, num_heads, v_head_dim) in the problem's dtype; lse (num_heads, Tq) f32, natural log, where the
 // plan has it.
 struct OutView {
   TensorView out;
-  std::optional<TensorView> lse;
+  std::optional<TensorView> lse{};
 };
 
 // Scratch of the caller: at least plan.workspace_size() bytes, 64-byte aligned; may be null where that is 0.
