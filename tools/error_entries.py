@@ -377,5 +377,5 @@ def check_set(entries: list[Entry], classes: set[str], report: Report) -> None:
         for other in entry.related:
             if other == entry.id or other not in by_id:
                 report.add(entry.path, at("related"), f"related {other} does not exist")
-            elif entry.id not in by_id[other].related:
+            elif entry.id not in by_id[other].related and not by_id[other].draft:
                 report.add(entry.path, at("related"), f"related {other} does not name {entry.id} in turn")

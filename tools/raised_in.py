@@ -26,6 +26,8 @@ def function_of(header: str) -> str:
     before = header.split("(", 1)[0]
     if "=" in before and "operator" not in before:
         return ""  # a variable with an initialiser
+    if operator := re.search(r"((?:\w+::)*operator\s*(?:\(\s*\)|[^\s(]+))\s*\(", header):
+        return operator[1]
     for match in re.finditer(r"((?:\w+::)*~?\w+)\s*(?:<[^<>()]*>)?\s*\(", header):
         if match[1] not in NOT_A_NAME:
             return match[1]
@@ -38,17 +40,20 @@ def scan_text(text: str) -> list[tuple[str, str]]:
         return []
     text = NOISE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     found: list[tuple[str, str]] = []
-    scopes: list[str] = []  # function names by nesting, empty for other scopes
+    scopes: list[tuple[str, int]] = []  # function name (empty for other scopes) and where its header begins
     start = 0
     for token in TOKEN.finditer(text):
         if token[1]:
-            found.append((token[1], next((name for name in scopes if name), "")))
+            found.append((token[1], next((name for name, _ in scopes if name), "")))
             continue
         if token[0] == "{":
-            inside = any(scopes)
-            scopes.append("" if inside else function_of(text[start:token.start()]))
+            inside = any(name for name, _ in scopes)
+            scopes.append(("" if inside else function_of(text[start:token.start()]), start))
         elif token[0] == "}" and scopes:
-            scopes.pop()
+            _, begin = scopes.pop()
+            if re.match(r"\s*[,{]", text[token.end():token.end() + 200]):
+                start = begin  # a member's initialiser in braces: the constructor's header goes on
+                continue
         start = token.end()
     return found
 
