@@ -2,7 +2,7 @@
 // picture whose turn it is never waits for room: whatever the others hold, the queue moves.
 #include "runtime/decode_queue.hpp"
 
-#include "runtime/guarded.hpp"
+#include "base/guarded.hpp"
 
 #include <algorithm>
 #include <system_error>

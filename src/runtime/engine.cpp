@@ -1,7 +1,7 @@
 // The batch in hand and the loop around it; what runs beside it is decode_queue.cpp's.
 #include "runtime/engine.hpp"
 
-#include "runtime/guarded.hpp"
+#include "base/guarded.hpp"
 
 #include <algorithm>
 #include <utility>
