@@ -14,6 +14,8 @@ constexpr std::string_view kExifPrefix("Exif\0\0", 6);
 constexpr std::string_view kXmpPrefix("http://ns.adobe.com/xap/1.0/\0", 29);
 constexpr std::string_view kConvert = "save it again as a usual 8-bit JPEG, or as PNG";
 
+enum class Coding { kHuffman, kArithmetic };
+
 bool is_frame_header(std::uint8_t marker) {  // SOF0..15; C4, C8 and CC in between are other things
   return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
 }
@@ -66,6 +68,7 @@ Result<ImageInfo> probe(const Input& input) {
   const Bytes8 bytes = input.bytes;
   ImageInfo info;
   info.format = kCodec.format;
+  Coding coding = Coding::kHuffman;
   Bytes8 exif;
   Bytes8 xmp;
   std::size_t at = 2;
@@ -101,6 +104,7 @@ Result<ImageInfo> probe(const Input& input) {
     at += length;
     if (is_frame_header(marker) && info.width == 0) {
       FOVEAL_TRY_STATUS(read_frame_header(input, marker, segment, info));
+      coding = marker >= 0xC9 ? Coding::kArithmetic : Coding::kHuffman;
     } else if (marker == 0xE1 && exif.empty() && starts_with(segment, kExifPrefix)) {
       exif = segment;
     } else if (marker == 0xE1 && starts_with(segment, kXmpPrefix)) {
@@ -109,6 +113,15 @@ Result<ImageInfo> probe(const Input& input) {
   }
   if (info.width == 0) {
     return input.corrupt("it has no frame header");
+  }
+  // A Huffman code has at least one bit, and every 8 x 8 pixels have at least one: fewer bits
+  // cannot hold the picture, and 1 KB of file must not make us allocate for millions of pixels.
+  const std::uint64_t blocks = static_cast<std::uint64_t>((info.width + 7) / 8) *
+                               static_cast<std::uint64_t>((info.height + 7) / 8);
+  if (coding == Coding::kHuffman && (bytes.size() - at) * 8 < blocks) {
+    return input.truncated(std::to_string(bytes.size()) + " bytes cannot hold " +
+                           std::to_string(info.width) + " x " + std::to_string(info.height) +
+                           " pixels");
   }
   info.orientation = find_orientation(exif, xmp);
   return info;
