@@ -1,5 +1,5 @@
-// Where and how an op runs: device, threads, instruction set. Every op takes one and dispatches on it; a
-// CUDA stream joins here later.
+// Where and how an op runs: device, threads, instruction set. Every op takes one and dispatches on
+// it; a CUDA stream joins here later.
 #pragma once
 
 #include "base/cpu_info.hpp"

@@ -1,5 +1,6 @@
 // Resampling of learned position tables (rows of N values on a grid) to another grid, as torch's
-// F.interpolate and its relatives compute it in float32. On the host: results are cached per grid by callers.
+// F.interpolate and its relatives compute it in float32. On the host: results are cached per grid
+// by callers.
 #pragma once
 
 #include "tensor/tensor.hpp"
@@ -10,9 +11,9 @@
 namespace foveal::ops {
 
 enum class GridFilter : std::uint8_t {
-  kBicubic,           // a = -0.75, align_corners=False, no antialias (CLIP, ViT, DINOv2)
-  kBicubicAntialias,  // a = -0.5, antialias=True (DINOv2 with registers)
-  kBilinear,          // align_corners=False, no antialias
+  kBicubic,               // a = -0.75, align_corners=False, no antialias (CLIP, ViT, DINOv2)
+  kBicubicAntialias,      // a = -0.5, antialias=True (DINOv2 with registers)
+  kBilinear,              // align_corners=False, no antialias
   kBilinearAntialias,     // antialias=True (SigLIP2 NaFlex)
   kBilinearAlignCorners,  // align_corners=True: linspace(0, n-1, m) (Qwen3-VL)
 };
@@ -24,6 +25,7 @@ struct GridSize {
 };
 
 // table (from.h * from.w, N) f32 raster order -> (to.h * to.w, N) f32 raster order. ShapeMismatch.
-Result<Tensor> interpolate_grid(const ConstTensorView& table, GridSize from, GridSize to, GridFilter filter);
+Result<Tensor> interpolate_grid(const ConstTensorView& table, GridSize from, GridSize to,
+                                GridFilter filter);
 
 }  // namespace foveal::ops

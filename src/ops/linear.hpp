@@ -56,7 +56,7 @@ struct LinearArgs {
   // Gated MLP: `weights` is the gate, which the activation applies to, `up` (N, K) the factor. May
   // be null.
   const LinearWeights* up = nullptr;
-  const float* scale = nullptr;             // (N) layer scale, may be null
+  const float* scale = nullptr;               // (N) layer scale, may be null
   std::optional<ConstTensorView> residual{};  // (M, N) f32; may be `out` itself
 };
 

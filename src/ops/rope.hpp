@@ -1,5 +1,5 @@
-// Rotary position embedding in place on q or k: (T, num_heads, head_dim), rows and heads of any stride.
-// cos, sin (T, head_dim) f32 contiguous.
+// Rotary position embedding in place on q or k: (T, num_heads, head_dim), rows and heads of any
+// stride. cos, sin (T, head_dim) f32 contiguous.
 #pragma once
 
 #include "ops/exec.hpp"
@@ -15,6 +15,7 @@ enum class RopeStyle : std::uint8_t {
 };
 
 // x f32 or bf16 (computed in f32). ShapeMismatch, DtypeUnsupported.
-Status rope(const Exec& exec, const TensorView& x, const float* cos, const float* sin, RopeStyle style);
+Status rope(const Exec& exec, const TensorView& x, const float* cos, const float* sin,
+            RopeStyle style);
 
 }  // namespace foveal::ops
