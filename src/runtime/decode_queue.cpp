@@ -108,7 +108,7 @@ QueuedImage DecodeQueue::make(Ticket ticket, Bytes& held) {
   };
   auto prepared = guarded(out.name, [&]() -> Result<PreparedImage> {
     FOVEAL_TRY(LoadedImage loaded, steps_.load(std::move(ticket.input)));
-    FOVEAL_TRY_STATUS(within_budget(loaded.rows));
+    FOVEAL_TRY_STATUS(within_budget(loaded.tokens.sequence_rows));
     const Bytes need = content_bytes(loaded) + loaded.decoded;
     if (!reserve(ticket.index, need)) {
       return Error(ErrorCode::kCancelled,

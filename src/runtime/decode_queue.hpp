@@ -28,8 +28,7 @@ struct LoadedImage {
   std::string name;
   std::variant<std::vector<std::uint8_t> /*a file*/, Image> content;
   Bytes decoded;  // what the pixels will take
-  std::int64_t rows =
-      0;  // of the tower's sequence; known before decoding, so too large a picture costs nothing
+  ImageTokens tokens;
 };
 
 // What the engine needs of a model. Each may be called from many threads at once, forward from one

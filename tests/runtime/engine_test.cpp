@@ -62,7 +62,7 @@ struct FakeModel {
     return LoadedImage{.name = std::move(input.name),
                        .content = Image{},
                        .decoded = Bytes(rows * kBytesPerRow),
-                       .rows = rows};
+                       .tokens = {.sequence_rows = rows}};
   }
 
   Result<PreparedImage> prepare(LoadedImage&& loaded) {
@@ -77,11 +77,11 @@ struct FakeModel {
       throw std::bad_alloc();
     }
     PreparedImage out;
-    out.tokens.sequence_rows = loaded.rows;
-    out.pixels.rgb.resize(static_cast<std::size_t>(loaded.rows));
+    out.tokens.sequence_rows = loaded.tokens.sequence_rows;
+    out.pixels.rgb.resize(static_cast<std::size_t>(loaded.tokens.sequence_rows));
     out.name = std::move(loaded.name);
     raise(max_live_pictures, ++live_pictures);
-    raise(max_live_rows, live_rows += loaded.rows);
+    raise(max_live_rows, live_rows += loaded.tokens.sequence_rows);
     return out;
   }
 
