@@ -193,7 +193,12 @@ def page(e: Entry, by_id: dict[str, Entry]) -> str:
         out += [f"- [{file}](../../{file})" + (f", `{function}`" if function else "") for file, function in e.source]
     if e.related:
         out += ["", "## Related", ""] + [f"- [{x} {by_id[x].name}]({x}.md): `{by_id[x].front['message']}`" for x in e.related]
-    out += ["", "---", f"[All errors](index.md). The same as data: [errors.json](errors.json) or `foveal explain --json {e.id}`.",
+    if any("cpp" in code for code in [*(s.code for s in e.solutions), e.validate_code, e.guard_code]) or \
+            e.example.get("before", ("",))[0] == "cpp":
+        out += ["", "---", "The C++ code needs `#include <foveal/...>` of the module's header and `using namespace foveal`."]
+    else:
+        out += ["", "---"]
+    out += [f"[All errors](index.md). The same as data: [errors.json](errors.json) or `foveal explain --json {e.id}`.",
             f"A mistake on this page is mended in [errors/{e.id}.md](../../errors/{e.id}.md)."]
     return "\n".join(squeeze(out)) + "\n"
 

@@ -11,6 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import check_errors_tested  # noqa: E402
 import gen_errors  # noqa: E402
+from error_entries import Report, read_entries  # noqa: E402
 from raised_in import scan_text  # noqa: E402
 
 ENTRY = """\
@@ -281,6 +282,55 @@ class Scan(unittest.TestCase):
 
     def test_survives_text_that_is_no_code(self):
         self.assertEqual(scan_text("}}}} ErrorCode::kX {{{ \" '"), [("X", "")])
+
+
+class MaxSeqlenPage(unittest.TestCase):
+    """The page that started it promises a guard and a completion that work where the obvious ones do not."""
+
+    def setUp(self):
+        report = Report(gen_errors.ROOT)
+        entry = next(e for e in read_entries(gen_errors.ROOT, report) if e.id == "FV-1101")
+        self.guard, self.validate = {}, {}
+        exec(entry.guard_code["python"], self.guard)  # noqa: S102, our own page
+        self.code = entry.validate_code["python"]
+
+    def usable(self, longest, metadata=None):
+        return self.guard["is_usable"](metadata, {"sequence_lengths": [1, 2], "max_seqlen": longest})
+
+    def test_the_guard_takes_integers_alone(self):
+        class IntLike:
+            def __index__(self):
+                return 3
+
+        self.assertTrue(self.usable(2) and self.usable(0) and self.usable(IntLike()))
+        for value in (True, False, None, 2.0, "2", -1, [2]):
+            self.assertFalse(self.usable(value), value)
+        self.assertFalse(self.guard["is_usable"](None, {"max_seqlen": 2}))
+
+    def test_the_guard_wants_metadata_with_packed_offsets_and_maximum(self):
+        class Metadata:
+            packed_indptrs = None
+            flashinfer_max_seqlen = 1024
+
+        self.assertFalse(self.guard["is_usable"](Metadata(), {}))
+        Metadata.packed_indptrs = [0, 1]
+        self.assertTrue(self.guard["is_usable"](Metadata(), {}))
+        Metadata.flashinfer_max_seqlen = None
+        self.assertFalse(self.guard["is_usable"](Metadata(), {}))
+
+    def test_the_completion_knows_tokens_from_elements(self):
+        try:
+            import numpy as np
+        except ImportError:
+            self.skipTest("NumPy is not installed")
+        exec(self.code, self.validate)  # noqa: S102, our own page
+        complete = self.validate["complete"]
+        offsets = np.array([0, 256, 1280, 1857])
+        self.assertEqual(complete({}, offsets)["max_seqlen"], 1024)
+        self.assertEqual(complete({}, offsets * 16 * 72, 16 * 72)["max_seqlen"], 1024)
+        self.assertEqual(complete({}, [0])["max_seqlen"], 0)
+        with self.assertRaises(ValueError):
+            complete({}, offsets, 16 * 72)
 
 
 if __name__ == "__main__":

@@ -123,6 +123,17 @@ void add_list(Page& page, std::string_view title, std::span<const std::string_vi
   }
 }
 
+void add_places(Page& page, const Entry& entry) {
+  if (entry.source.empty()) {
+    return;
+  }
+  page.heading("Raised in");
+  for (const Place& place : entry.source) {
+    page.words("  - ", std::string(place.file) +
+                           (place.function.empty() ? "" : ", " + std::string(place.function)));
+  }
+}
+
 void add_related(Page& page, const Entry& entry) {
   if (entry.related.empty()) {
     return;
@@ -145,6 +156,9 @@ std::string render_text(const Entry& entry, int width) {
   page.words("", std::string(entry.id) + " " + std::string(entry.name));
   page.words(kIndent, entry.message);
   page.words("  fix: ", entry.fix);
+  page.words(kIndent, "(" + std::string(entry.failure_class) + "; kind " + std::string(entry.kind) +
+                          ", HTTP " + std::to_string(entry.status) + ", since " +
+                          std::string(entry.since) + ", key " + std::string(entry.key) + ")");
   if (!entry.meaning.empty()) {
     page.heading("What it means");
     page.words(kIndent, entry.meaning);
@@ -172,6 +186,7 @@ std::string render_text(const Entry& entry, int width) {
     page.heading("The same in " + std::string(alias.project));
     page.words(kIndent, std::string(alias.kind) + ": " + std::string(alias.message));
   }
+  add_places(page, entry);
   add_related(page, entry);
   return page.take();
 }

@@ -141,6 +141,15 @@ TEST(Text, ShowsEverySectionOfAnEntry) {
   }
 }
 
+TEST(Text, NamesWhereAnErrorIsRaised) {
+  Entry entry;
+  const std::vector<Place> places{{"src/a.cpp", "f"}, {"src/b.cpp", ""}};
+  entry.source = places;
+  const std::string text = render_text(entry, 80);
+  EXPECT_NE(text.find("- src/a.cpp, f\n"), text.npos) << text;
+  EXPECT_NE(text.find("- src/b.cpp\n"), text.npos) << text;
+}
+
 TEST(Text, SurvivesSillyWidths) {
   for (const int width : {-1, 0, 1, 100'000}) {
     EXPECT_FALSE(render_text(entries()[0], width).empty());

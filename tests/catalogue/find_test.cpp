@@ -9,6 +9,7 @@
 #include <cctype>
 #include <chrono>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -157,6 +158,21 @@ TEST(Find, SaysNothingAboutUnrelatedText) {
         "the meeting starts with coffee, not 0",
         "error: expected ';' before '}' token"}) {
     EXPECT_EQ(first_id(text), "nothing") << text;
+  }
+}
+
+TEST(Find, SurvivesAnyBytes) {
+  std::mt19937 random(7);  // NOLINT: the same bytes every time
+  for (std::size_t round = 0; round < 300; ++round) {
+    std::string paste(random() % 200, ' ');
+    for (char& c : paste) {
+      c = static_cast<char>(random());
+    }
+    const std::string message =
+        filled(entries()[random() % entries().size()], round % kTexts.size()).message();
+    find(paste);
+    find(paste + message + paste);
+    find(message.substr(0, random() % (message.size() + 1)));
   }
 }
 
