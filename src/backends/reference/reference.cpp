@@ -71,10 +71,14 @@ void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t h
   const Sequence k = p.k_seqs[b];
   const std::int64_t kv_head = head / (p.heads.num_heads / p.heads.num_kv_heads);
   const std::int64_t position = i + k.length.v - q.length.v;
-  const std::int64_t first =
-      p.options.window_left ? std::max<std::int64_t>(0, position - p.options.window_left->v) : 0;
+  // A limit may be any number: past this it is as good as none, and the sums below cannot overflow.
+  constexpr std::int64_t kFar = std::int64_t{1} << 40;
+  const std::int64_t first = p.options.window_left
+                                 ? std::max<std::int64_t>(0, position - std::min(p.options.window_left->v, kFar))
+                                 : 0;
   const auto right = p.window_right();
-  const std::int64_t last = right ? std::min(k.length.v, position + right->v + 1) : k.length.v;
+  const std::int64_t last =
+      right ? std::min(k.length.v, position + std::min(right->v, kFar) + 1) : k.length.v;
   const double scale = static_cast<double>(p.softmax_scale());
   constexpr double kNone = -std::numeric_limits<double>::infinity();
 
