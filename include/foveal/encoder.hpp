@@ -32,10 +32,10 @@ struct EncoderOptions {
   ImageBackend resize = ImageBackend::kTorchvision;  // which of transformers' backends
   PositionMode positions = PositionMode::kAsTrained;
   FastJpeg fast_jpeg = FastJpeg::kNo;
-  DecodeOptions decode;  // limits, background; the target of a fast JPEG comes from the model
+  DecodeOptions decode{};  // limits, background; the target of a fast JPEG comes from the model
   // Folder of the Hugging Face cache ("~/.cache/huggingface/hub", resolved by the front end from HF_HUB_CACHE,
   // HF_HOME and HOME); empty: only folders are models.
-  std::string hub_cache;
+  std::string hub_cache{};
 };
 
 // What a folder holds, for people and for `inspect`.
@@ -72,28 +72,29 @@ struct ImageInput {
     std::vector<std::uint8_t> data;
   };
   std::string name;  // path, or what errors call it
-  std::variant<std::monostate /*read `name` as a path*/, Bytes, Image> content;
+  std::variant<std::monostate /*read `name` as a path*/, Bytes, Image> content{};
 };
 
 // Rows that one picture contributes to one output.
 struct OutputRows {
   std::string name;                  // "pooled", "last_hidden_state", "hidden_states.3", "grid_thw" ...
   std::vector<std::int64_t> shape;   // rows first: (rows, D); pixel_values (3, H, W) or (rows, C)
-  std::vector<float> values;         // empty for integer outputs
-  std::vector<std::int64_t> integers;  // grid_thw (1, 3)
+  std::vector<float> values{};         // empty for integer outputs
+  std::vector<std::int64_t> integers{};  // grid_thw (1, 3)
 };
 
 struct ImageResult {
   std::int64_t index = 0;  // place in the input, from 0
   std::string name;
-  std::optional<Error> error;  // set: no outputs
-  std::vector<OutputRows> outputs;
+  std::optional<Error> error{};  // set: no outputs
+  std::vector<OutputRows> outputs{};
+  std::int64_t sequence_rows = 0;  // rows in the tower, 0 with an error
 };
 
 struct EmbedOptions {
   // Names of the model's outputs; "hidden_states" and "deepstack" stand for all of theirs, "all" for everything.
   std::vector<std::string> outputs = {"pooled"};
-  std::optional<std::int64_t> layer;  // `pooled` is then CLS (or the mean) of hidden_states.N, without final norm
+  std::optional<std::int64_t> layer{};  // `pooled` is then CLS (or the mean) of hidden_states.N, without final norm
   Normalize normalize = Normalize::kNo;
   std::int64_t batch_tokens = 8192;  // rows of one forward; a larger picture alone is ImageOverBudget
   int decode_threads = 0;            // 0: chosen from the context's threads

@@ -30,8 +30,13 @@ class Batch {
     if (auto* error = std::get_if<Error>(&image.content)) {
       result.error = std::move(*error);
     } else {
+      const std::int64_t sequence_rows = rows(image);
       pictures_.push_back(std::get<PreparedImage>(std::move(image.content)));
-      computed_.push_back({.index = result.index, .name = result.name, .error = {}, .outputs = {}});
+      computed_.push_back({.index = result.index,
+                           .name = result.name,
+                           .error = {},
+                           .outputs = {},
+                           .sequence_rows = sequence_rows});
     }
     results_.push_back(std::move(result));
   }
