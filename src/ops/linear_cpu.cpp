@@ -11,33 +11,36 @@
 namespace foveal::ops::cpu {
 namespace {
 
-// Rows of `in` that one block reads again for each of its panels: they stay in half of a 1 MiB L2.
+// A stretch of K of a block's rows, which the kernels read again for each panel: it shares a 1 MiB
+// L2 with the block's sums and two panels.
 constexpr std::int64_t kBlockBytes = 384 * 1024;
-// Panels of one block at most; blocks of few panels share the work evenly and cost one call each.
-constexpr std::int64_t kBlockPanels = 4;
+constexpr std::int64_t kStretchValues = 512;  // of K, as in the kernels
+// Panels of one block: many save reading rows again, few share the work evenly.
+constexpr std::int64_t kMostPanels = 8;
+constexpr std::int64_t kFewestPanels = 4;  // what the kernels take at once where rows are few
 // Blocks a thread should get, so that the last one to finish is not waited for long.
-constexpr std::int64_t kBlocksPerThread = 12;
+constexpr std::int64_t kBlocksPerThread = 8;
 
 struct Split {
   std::int64_t row_blocks = 0;
+  std::int64_t block_rows = 0;    // at most
   std::int64_t panels = 0;        // in all
-  std::int64_t block_panels = 0;  // in one block
+  std::int64_t block_panels = 0;  // at most
   std::int64_t column_blocks = 0;
 };
 
 Split split_work(const KernelTable& kernels, std::int64_t rows, const LinearWeights& w,
                  int threads) {
   const std::int64_t tile = kernels.tile_rows;
-  const std::int64_t fit = kBlockBytes / (w.k() * static_cast<std::int64_t>(sizeof(float)));
-  const std::int64_t most = std::max<std::int64_t>(1, fit / tile) * tile;
+  const std::int64_t row_bytes =
+      std::min(w.k(), kStretchValues) * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t most = std::max<std::int64_t>(1, kBlockBytes / row_bytes / tile) * tile;
   Split s;
   s.row_blocks = (rows + most - 1) / most;
+  s.block_rows = (rows + s.row_blocks - 1) / s.row_blocks;
   s.panels = (w.n() + kernels.panel_columns - 1) / kernels.panel_columns;
-  const std::int64_t wanted = kBlocksPerThread * threads;
-  s.block_panels = std::clamp<std::int64_t>(s.row_blocks * s.panels / wanted, 1, kBlockPanels);
-  if (rows <= 2) {  // the kernels take several panels at once here
-    s.block_panels = kBlockPanels;
-  }
+  s.block_panels = std::clamp(s.row_blocks * s.panels / (kBlocksPerThread * threads),
+                              rows > 2 ? std::int64_t{1} : kFewestPanels, kMostPanels);
   s.column_blocks = (s.panels + s.block_panels - 1) / s.block_panels;
   return s;
 }
@@ -68,11 +71,15 @@ Status linear(const Exec& exec, const LinearArgs& args) {
   // in turn.
   Tensor widened;
   std::vector<std::int64_t> widened_block(static_cast<std::size_t>(threads), -1);
-  const std::int64_t block_rows = (rows + split.row_blocks - 1) / split.row_blocks;
+  const std::int64_t block_rows = split.block_rows;
   if (bf16) {
     FOVEAL_TRY(widened,
                Tensor::allocate(DType::kF32, {threads, block_rows, w.k()}, "widened rows"));
   }
+
+  const std::int64_t sums_values =
+      block_rows * split.block_panels * width * (args.up != nullptr ? 2 : 1);
+  FOVEAL_TRY(Tensor sums, Tensor::allocate(DType::kF32, {threads, sums_values}, "sums"));
 
   const auto task = [&](std::int64_t index, int worker) {
     const std::int64_t row_block = index / split.column_blocks;
@@ -85,6 +92,7 @@ Status linear(const Exec& exec, const LinearArgs& args) {
     b.k = w.k();
     b.columns = std::min(split.block_panels * width, w.n() - column);
     b.weights = w.packed().data<std::byte>() + packed_at;
+    b.sums = sums.data<float>() + worker * sums_values;
     b.activation = args.activation;
     b.bias = shifted(w.bias(), column);
     if (args.up != nullptr) {

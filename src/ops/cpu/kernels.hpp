@@ -20,6 +20,9 @@ struct LinearBlock {
   std::int64_t columns = 0;          // valid ones; packed panels are padded with zeros
   const void* weights = nullptr;     // packed panels, f32 or bf16 by the function that is called
   const void* up_weights = nullptr;  // panels of the gated MLP's factor; may be null
+  // Scratch of rows * (columns rounded up to whole panels) values, 64-byte aligned; twice that with
+  // up_weights.
+  float* sums = nullptr;
   Activation activation = Activation::kNone;
   const float* bias = nullptr;      // (columns), may be null
   const float* up_bias = nullptr;   // (columns), may be null

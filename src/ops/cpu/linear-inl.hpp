@@ -30,43 +30,54 @@ struct Bf16Weights {
   static inline void load(const std::uint16_t* p, F& lo, F& hi) { Vec::load_bf16_pairs(p, lo, hi); }
 };
 
-// tile (kRows, kPanels * kPanelColumns) = in (kRows, k) times kPanels neighbouring panels.
+// A stretch [begin, end) of K, and what lies packed one panel further: `ahead` is fetched into L2,
+// a cache line for each k, while the registers are busy. May be any readable or unreadable address.
+struct Stretch {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t k = 0;  // of all stretches
+  const char* ahead = nullptr;
+};
+
+// tile (kRows, kPanels * kPanelColumns) = or, past the first stretch, += in (kRows, k) times
+// kPanels neighbouring panels, over one stretch of K.
 template <class Weights, int kRows, int kPanels>
-void multiply(const float* in, std::int64_t in_stride, std::int64_t k,
+void multiply(const float* in, std::int64_t in_stride, const Stretch& stretch,
               const typename Weights::Element* panels, float* tile) {
-  const std::int64_t panel_step = k * kPanelColumns;
-  for (std::int64_t begin = 0; begin < k; begin += kStretch) {
-    const std::int64_t end = k - begin < kStretch ? k : begin + kStretch;
-    F sum[kRows][2 * kPanels];
+  const std::int64_t panel_step = stretch.k * kPanelColumns;
+  const std::int64_t begin = stretch.begin;
+  const std::int64_t end = stretch.end;
+  const char* ahead = stretch.ahead;
+  F sum[kRows][2 * kPanels];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int c = 0; c < 2 * kPanels; ++c) {
+      sum[r][c] = Vec::set(0.0F);
+    }
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    F w[2 * kPanels];
+#pragma GCC unroll 16
+    for (int p = 0; p < kPanels; ++p) {
+      Weights::load(panels + p * panel_step + i * kPanelColumns, w[2 * p], w[2 * p + 1]);
+    }
+    __builtin_prefetch(ahead + (i - begin) * 64, 0, 2);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
+      const F x = Vec::set(in[r * in_stride + i]);
 #pragma GCC unroll 16
       for (int c = 0; c < 2 * kPanels; ++c) {
-        sum[r][c] = Vec::set(0.0F);
+        sum[r][c] = Vec::fma(x, w[c], sum[r][c]);
       }
     }
-    for (std::int64_t i = begin; i < end; ++i) {
-      F w[2 * kPanels];
+  }
 #pragma GCC unroll 16
-      for (int p = 0; p < kPanels; ++p) {
-        Weights::load(panels + p * panel_step + i * kPanelColumns, w[2 * p], w[2 * p + 1]);
-      }
+  for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        const F x = Vec::set(in[r * in_stride + i]);
-#pragma GCC unroll 16
-        for (int c = 0; c < 2 * kPanels; ++c) {
-          sum[r][c] = Vec::fma(x, w[c], sum[r][c]);
-        }
-      }
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 16
-      for (int c = 0; c < 2 * kPanels; ++c) {
-        float* to = tile + (r * 2 * kPanels + c) * Vec::kLanes;
-        Vec::store(to, begin == 0 ? sum[r][c] : Vec::add(Vec::load(to), sum[r][c]));
-      }
+    for (int c = 0; c < 2 * kPanels; ++c) {
+      float* to = tile + (r * 2 * kPanels + c) * Vec::kLanes;
+      Vec::store(to, begin == 0 ? sum[r][c] : Vec::add(Vec::load(to), sum[r][c]));
     }
   }
 }
@@ -132,10 +143,10 @@ void finish_any(const LinearBlock& b, const float* tile, const float* up, const 
 }
 
 template <class Weights>
-using Multiply = void (*)(const float*, std::int64_t, std::int64_t,
+using Multiply = void (*)(const float*, std::int64_t, const Stretch&,
                           const typename Weights::Element*, float*);
 
-// kOnePanel<W>.of[r] multiplies r rows by one panel.
+// of[r] multiplies r rows by one panel.
 template <class Weights, int... kRows>
 struct OnePanel {
   Multiply<Weights> of[sizeof...(kRows) + 1] = {nullptr, multiply<Weights, kRows, 1>...};
@@ -144,12 +155,6 @@ struct OnePanel {
 // One or two rows by one panel are too few sums to fill the FMA units: they take several panels at
 // once.
 constexpr int kWidePanels = 4;
-
-constexpr int kMostRows = kTileRows > 2 * kWidePanels ? kTileRows : 2 * kWidePanels;
-
-struct Tile {
-  alignas(64) float values[kMostRows * kPanelColumns];
-};
 
 template <class Weights>
 void linear(const LinearBlock& b) {
@@ -162,35 +167,53 @@ void linear(const LinearBlock& b) {
   // Tiles of nearly equal heights: 13 rows are 7 and 6, not 12 and a single one that waits on its
   // own sums.
   const std::int64_t tiles = (b.rows + kTileRows - 1) / kTileRows;
-  Tile sums;
-  Tile up_sums;
-  for (std::int64_t p = 0; p < panels;) {
-    const bool wide = b.rows <= 2 && panels - p >= kWidePanels;
-    const std::int64_t taken = wide ? kWidePanels : 1;
-    const std::int64_t column = p * kPanelColumns;
-    const std::int64_t columns =
-        b.columns - column < taken * kPanelColumns ? b.columns - column : taken * kPanelColumns;
-    for (std::int64_t t = 0; t < tiles; ++t) {
-      const std::int64_t row = b.rows * t / tiles;
-      const std::int64_t rows = b.rows * (t + 1) / tiles - row;
-      Multiply<Weights> multiply_tile = kOne.of[rows];
-      if (wide) {
-        multiply_tile =
-            rows == 1 ? multiply<Weights, 1, kWidePanels> : multiply<Weights, 2, kWidePanels>;
+  float* up_sums = b.sums + b.rows * panels * kPanelColumns;
+  // Stretches outermost: a stretch of the rows stays in L2 while all panels pass it.
+  for (std::int64_t begin = 0; begin < b.k; begin += kStretch) {
+    const bool last = b.k - begin <= kStretch;
+    Stretch stretch{.begin = begin, .end = last ? b.k : begin + kStretch, .k = b.k};
+    const std::int64_t stretch_bytes =
+        (stretch.end - begin) * kPanelColumns * static_cast<std::int64_t>(sizeof(Element));
+    for (std::int64_t p = 0; p < panels;) {
+      const bool wide = b.rows <= 2 && panels - p >= kWidePanels;
+      const std::int64_t taken = wide ? kWidePanels : 1;
+      const std::int64_t column = p * kPanelColumns;
+      const std::int64_t columns =
+          b.columns - column < taken * kPanelColumns ? b.columns - column : taken * kPanelColumns;
+      const Element* at = weights + p * panel_step;
+      for (std::int64_t t = 0; t < tiles; ++t) {
+        const std::int64_t row = b.rows * t / tiles;
+        const std::int64_t rows = b.rows * (t + 1) / tiles - row;
+        Multiply<Weights> multiply_tile = kOne.of[rows];
+        if (wide) {
+          multiply_tile =
+              rows == 1 ? multiply<Weights, 1, kWidePanels> : multiply<Weights, 2, kWidePanels>;
+        }
+        const float* in = b.in + row * b.in_stride;
+        // The first tiles fetch this stretch of the next panel, the others what is there already.
+        const std::int64_t fetched = t * (stretch.end - begin) * 64;
+        stretch.ahead = reinterpret_cast<const char*>(at + begin * kPanelColumns) +
+                        (fetched < stretch_bytes
+                             ? panel_step * static_cast<std::int64_t>(sizeof(Element)) + fetched
+                             : 0);
+        // A single stretch needs its sums once: the first tile's place, which stays in L1.
+        const std::int64_t place =
+            last && begin == 0 ? 0 : (p * b.rows + row * taken) * kPanelColumns;
+        multiply_tile(in, b.in_stride, stretch, at, b.sums + place);
+        if (up_weights != nullptr) {
+          multiply_tile(in, b.in_stride, stretch, up_weights + p * panel_step, up_sums + place);
+        }
+        if (last) {
+          finish_any(b, b.sums + place, up_weights != nullptr ? up_sums + place : nullptr,
+                     {.row = row,
+                      .column = column,
+                      .rows = rows,
+                      .columns = columns,
+                      .stride = taken * kPanelColumns});
+        }
       }
-      const float* in = b.in + row * b.in_stride;
-      multiply_tile(in, b.in_stride, b.k, weights + p * panel_step, sums.values);
-      if (up_weights != nullptr) {
-        multiply_tile(in, b.in_stride, b.k, up_weights + p * panel_step, up_sums.values);
-      }
-      finish_any(b, sums.values, up_weights != nullptr ? up_sums.values : nullptr,
-                 {.row = row,
-                  .column = column,
-                  .rows = rows,
-                  .columns = columns,
-                  .stride = taken * kPanelColumns});
+      p += taken;
     }
-    p += taken;
   }
 }
 
