@@ -15,8 +15,8 @@ namespace foveal {
 
 struct ContextOptions {
   int threads = 0;         // 0: as many as this process may use
-  std::string cpu_isa;     // empty or "auto": the best; "generic", "avx2", "avx512", "amx"
-  std::string backend;     // attention backend; empty or "auto": the best that does not decline
+  std::string cpu_isa{};   // empty or "auto": the best; "generic", "avx2", "avx512", "amx"
+  std::string backend{};   // attention backend; empty or "auto": the best that does not decline
 };
 
 struct BackendStatus {

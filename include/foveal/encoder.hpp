@@ -113,12 +113,13 @@ class Encoder {
   // Size after EXIF orientation. ImageAspectRatio, ImageSizeUnsupported.
   Result<ImageTokens> tokens_for(int height, int width, std::string_view name = "picture") const;
 
-  // Next picture, or nullopt at the end. Called from one thread at a time.
+  // Next picture, or nullopt at the end. Called by the encoder's own threads, one at a time. What it throws ends
+  // the run, after the pictures it gave before.
   using Source = std::function<std::optional<ImageInput>()>;
   // Results come in input order, from the calling thread. An error stops the run and is returned.
   using Sink = std::function<Status(ImageResult&&)>;
   // Memory is bounded by batch_tokens and the decode queue, not by the number of pictures. After a stop
-  // request the batch in hand is finished and delivered, then Cancelled is returned.
+  // request a batch whose forward pass has begun is finished and delivered, then Cancelled is returned.
   // OptionUnknown (outputs), OptionInvalid, what the sink returns, Cancelled, OutOfMemory, Internal.
   Status embed(const Source& source, const EmbedOptions& options, const Sink& sink, std::stop_token stop = {}) const;
   // For a handful of pictures: all results in order.

@@ -64,14 +64,14 @@ struct ImageInfo {
 };
 
 struct DecodeOptions {
-  ImageLimits limits;
+  ImageLimits limits{};
   // Absent: alpha is dropped, as load_image does. Else pictures with alpha are blended onto this
   // (r, g, b).
-  std::optional<std::array<std::uint8_t, 3>> background;
+  std::optional<std::array<std::uint8_t, 3>> background{};
   // The size that the picture will be resized to, after orientation. Given: a JPEG is decoded at
   // the smallest of 1/1, 1/2, 1/4, 1/8 that leaves both sides at least twice that, and the bytes
   // are no longer transformers'. Absent (the default): always at full size.
-  std::optional<ImageSize> fast_jpeg_target;
+  std::optional<ImageSize> fast_jpeg_target{};
 };
 
 // Format, extents and orientation from the header.
@@ -112,7 +112,7 @@ struct ResizeOptions {
   ImageBackend backend = ImageBackend::kTorchvision;
   // Given: only this part of the resized picture is computed, as if it were cropped afterwards. A 1
   // x 4000 picture whose short side becomes 224 would be 224 x 896000; its centre is not.
-  std::optional<ImageWindow> window;
+  std::optional<ImageWindow> window{};
 };
 
 // Antialiased resize with the very bytes of the chosen backend.

@@ -14,7 +14,7 @@ namespace foveal {
 
 struct EngineRun {
   Arena& arena;  // scratch of the forward pass, kept between batches and calls
-  std::stop_token stop;
+  std::stop_token stop{};
 };
 
 // Results go to the sink from the calling thread, in input order; a picture that fails is a result

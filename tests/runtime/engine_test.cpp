@@ -121,7 +121,7 @@ Encoder::Source names_source(const std::vector<std::string>& names, std::size_t&
     if (at == names.size()) {
       return std::nullopt;
     }
-    return ImageInput{.name = names[at++], .content = {}};
+    return ImageInput{.name = names[at++]};
   };
 }
 
@@ -134,7 +134,7 @@ Outcome run(FakeModel& model, const std::vector<std::string>& names, const Engin
                             out.results.push_back(std::move(result));
                             return {};
                           },
-                          {.arena = arena, .stop = {}});
+                          {.arena = arena});
   return out;
 }
 
@@ -244,16 +244,15 @@ TEST(Engine, ALongRunOfBrokenPicturesBehindAGoodOneIsDeliveredInPieces) {
   const Status status = run_engine(
       [&]() -> std::optional<ImageInput> {
         const std::int64_t i = taken++;
-        return i < kCount
-                   ? std::optional(ImageInput{.name = i == 0 ? "1" : "unreadable", .content = {}})
-                   : std::nullopt;
+        return i < kCount ? std::optional(ImageInput{.name = i == 0 ? "1" : "unreadable"})
+                          : std::nullopt;
       },
       model.steps(), {.batch_tokens = 100, .decode_threads = 2},
       [&](ImageResult&& result) -> Status {
         taken_at_first = result.index == 0 ? taken.load() : taken_at_first;
         return {};
       },
-      {.arena = arena, .stop = {}});
+      {.arena = arena});
   EXPECT_TRUE(status);
   EXPECT_LT(taken_at_first, kCount / 2);
   EXPECT_EQ(model.forwards, 1);
@@ -295,9 +294,8 @@ TEST(Engine, DecodingHoldsNoMoreBytesThanItsBudget) {
   Arena arena;
   const EngineLimits limits{
       .batch_tokens = 10'000, .decode_threads = 8, .in_flight = Bytes(100'000)};
-  const Status status =
-      run_engine(names_source(names, at), steps, limits, [](ImageResult&&) -> Status { return {}; },
-                 {.arena = arena, .stop = {}});
+  const Status status = run_engine(names_source(names, at), steps, limits,
+                                   [](ImageResult&&) -> Status { return {}; }, {.arena = arena});
   ASSERT_TRUE(status);
   EXPECT_LE(peak, 100'000 + 40'000);  // the picture whose turn it is goes ahead in any case
 }
@@ -335,7 +333,7 @@ TEST(Engine, DecodingGoesOnBesideTheForwardPass) {
   const std::vector<std::string> names(20, "10");
   const Status status =
       run_engine(names_source(names, at), steps, {.batch_tokens = 50, .decode_threads = 1},
-                 [](ImageResult&&) -> Status { return {}; }, {.arena = arena, .stop = {}});
+                 [](ImageResult&&) -> Status { return {}; }, {.arena = arena});
   ASSERT_TRUE(status);
   EXPECT_GE(beside, 2);
 }
@@ -377,14 +375,14 @@ TEST(Engine, ASourceThatThrowsEndsTheRunAfterWhatItGave) {
               throw std::runtime_error("source threw");
             }
             ++given;
-            return ImageInput{.name = "10", .content = {}};
+            return ImageInput{.name = "10"};
           },
           model.steps(), {.batch_tokens = 40, .decode_threads = threads},
           [&](ImageResult&&) -> Status {
             ++results;
             return {};
           },
-          {.arena = arena, .stop = {}});
+          {.arena = arena});
       ASSERT_FALSE(status);
       EXPECT_EQ(status.error().code(), ErrorCode::kInternal);
       EXPECT_EQ(results, fail_at);
@@ -400,7 +398,7 @@ TEST(Engine, AnErrorThrownByTheSourceStaysThatError) {
       []() -> std::optional<ImageInput> {
         throw Exception(Error(ErrorCode::kInputEmpty, {{"what", "a test"}}));
       },
-      model.steps(), {}, [](ImageResult&&) -> Status { return {}; }, {.arena = arena, .stop = {}});
+      model.steps(), {}, [](ImageResult&&) -> Status { return {}; }, {.arena = arena});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::kInputEmpty);
 }
@@ -413,9 +411,7 @@ TEST(Engine, ASinkThatFailsOrThrowsEndsTheRunAtOnce) {
       Arena arena;
       std::int64_t results = 0;
       const Status status = run_engine(
-          []() -> std::optional<ImageInput> {
-            return ImageInput{.name = "10", .content = {}};
-          },  // endless
+          []() -> std::optional<ImageInput> { return ImageInput{.name = "10"}; },  // endless
           model.steps(), {.batch_tokens = 40, .decode_threads = 3},
           [&](ImageResult&&) -> Status {
             if (results == fail_at) {
@@ -427,7 +423,7 @@ TEST(Engine, ASinkThatFailsOrThrowsEndsTheRunAtOnce) {
             ++results;
             return {};
           },
-          {.arena = arena, .stop = {}});
+          {.arena = arena});
       ASSERT_FALSE(status);
       EXPECT_EQ(status.error().code(),
                 throws ? ErrorCode::kInternal : ErrorCode::kOutputUnwritable);
@@ -444,17 +440,17 @@ TEST(Engine, AStopAfterAnyResultDeliversTheBatchInHandAndSaysHowMany) {
     Arena arena;
     std::stop_source stop;
     std::int64_t results = 0;
-    const Status status = run_engine(
-        []() -> std::optional<ImageInput> { return ImageInput{.name = "10", .content = {}}; },
-        model.steps(), {.batch_tokens = 40, .decode_threads = 2},
-        [&](ImageResult&& result) -> Status {
-          EXPECT_EQ(result.index, results);
-          if (++results == stop_at) {
-            stop.request_stop();
-          }
-          return {};
-        },
-        {.arena = arena, .stop = stop.get_token()});
+    const Status status =
+        run_engine([]() -> std::optional<ImageInput> { return ImageInput{.name = "10"}; },
+                   model.steps(), {.batch_tokens = 40, .decode_threads = 2},
+                   [&](ImageResult&& result) -> Status {
+                     EXPECT_EQ(result.index, results);
+                     if (++results == stop_at) {
+                       stop.request_stop();
+                     }
+                     return {};
+                   },
+                   {.arena = arena, .stop = stop.get_token()});
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code(), ErrorCode::kCancelled);
     EXPECT_EQ(results, (stop_at + 3) / 4 * 4) << "whole batches of four";
@@ -474,9 +470,9 @@ TEST(Engine, AStopWhileItWaitsForPicturesReturnsSoon) {
   });
   const auto start = std::chrono::steady_clock::now();
   const Status status = run_engine(
-      []() -> std::optional<ImageInput> { return ImageInput{.name = "1", .content = {}}; },
-      model.steps(), {.batch_tokens = 1'000'000, .decode_threads = 2},
-      [](ImageResult&&) -> Status { return {}; }, {.arena = arena, .stop = stop.get_token()});
+      []() -> std::optional<ImageInput> { return ImageInput{.name = "1"}; }, model.steps(),
+      {.batch_tokens = 1'000'000, .decode_threads = 2}, [](ImageResult&&) -> Status { return {}; },
+      {.arena = arena, .stop = stop.get_token()});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::kCancelled);
   EXPECT_EQ(status.error().field("done")->text(), "0");
@@ -494,14 +490,14 @@ TEST(Engine, AStopDuringTheForwardPassStillDeliversThatBatch) {
     return model.forward(images, scratch, results);
   };
   std::int64_t results = 0;
-  const Status status = run_engine(
-      []() -> std::optional<ImageInput> { return ImageInput{.name = "10", .content = {}}; }, steps,
-      {.batch_tokens = 40},
-      [&](ImageResult&&) -> Status {
-        ++results;
-        return {};
-      },
-      {.arena = arena, .stop = stop.get_token()});
+  const Status status =
+      run_engine([]() -> std::optional<ImageInput> { return ImageInput{.name = "10"}; }, steps,
+                 {.batch_tokens = 40},
+                 [&](ImageResult&&) -> Status {
+                   ++results;
+                   return {};
+                 },
+                 {.arena = arena, .stop = stop.get_token()});
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code(), ErrorCode::kCancelled);
   EXPECT_EQ(results, 4);
@@ -550,7 +546,7 @@ TEST(Engine, ASlowSinkOrASlowSourceDoesNotLockUp) {
           if (!slow_sink) {
             std::this_thread::sleep_for(500us);
           }
-          return left-- > 0 ? std::optional(ImageInput{.name = "10", .content = {}}) : std::nullopt;
+          return left-- > 0 ? std::optional(ImageInput{.name = "10"}) : std::nullopt;
         },
         model.steps(), {.batch_tokens = 10, .decode_threads = 8},
         [&](ImageResult&&) -> Status {
@@ -560,7 +556,7 @@ TEST(Engine, ASlowSinkOrASlowSourceDoesNotLockUp) {
           ++results;
           return {};
         },
-        {.arena = arena, .stop = {}});
+        {.arena = arena});
     EXPECT_TRUE(status);
     EXPECT_EQ(results, 60);
   }

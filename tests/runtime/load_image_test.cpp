@@ -29,7 +29,7 @@ ErrorCode code_of(ImageInput input, const ImageLimits& limits = {}) {
 }
 
 TEST(LoadImage, APathAndItsBytesAreTheSamePicture) {
-  auto by_path = load_image({.name = kDecode + "rgb.png", .content = {}}, {});
+  auto by_path = load_image({.name = kDecode + "rgb.png"}, {});
   ASSERT_TRUE(by_path) << by_path.error().describe();
   auto by_bytes = load_image(
       {.name = "memory", .content = ImageInput::Bytes{file_bytes(kDecode + "rgb.png")}}, {});
@@ -45,7 +45,7 @@ TEST(LoadImage, APathAndItsBytesAreTheSamePicture) {
 
 TEST(LoadImage, SizeIsThatAfterOrientationAndPredictsThePixels) {
   for (const char* name : {"rgb_444.jpg", "exif6.jpg", "exif8.jpg", "gray16.png", "rgb.webp"}) {
-    auto loaded = load_image({.name = kDecode + name, .content = {}}, {});
+    auto loaded = load_image({.name = kDecode + name}, {});
     ASSERT_TRUE(loaded) << loaded.error().describe();
     const Bytes promised = loaded->image.decoded;
     const ImageSize size = loaded->size;
@@ -66,8 +66,7 @@ TEST(LoadImage, RefusesPixelsThatDoNotFitTheirSize) {
 }
 
 TEST(LoadImage, SaysWhyAPathOrBytesAreNoPicture) {
-  EXPECT_EQ(code_of({.name = "/nonexistent/picture.png", .content = {}}),
-            ErrorCode::kImageUnreadable);
+  EXPECT_EQ(code_of({.name = "/nonexistent/picture.png"}), ErrorCode::kImageUnreadable);
   EXPECT_EQ(code_of({.name = "b", .content = ImageInput::Bytes{}}), ErrorCode::kImageEmpty);
   EXPECT_EQ(code_of({.name = "b", .content = ImageInput::Bytes{{'h', 'e', 'l', 'l', 'o'}}}),
             ErrorCode::kImageFormatUnknown);

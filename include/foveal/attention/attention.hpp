@@ -17,10 +17,9 @@ namespace foveal {
 // "may be left out": the contract asks for both, and says by id which one is missing.
 struct AttentionParts {
   ConstTensorView cu_seqlens;  // (B+1) int32 or int64, tokens
-  std::optional<ConstTensorView>
-      sequence_lengths;  // (B), (B,1,1,1) or (1,B), any integer dtype, tokens
-  std::optional<std::int64_t>
-      max_seqlen;  // tokens; at least the longest length, more costs nothing here
+  // (B), (B,1,1,1) or (1,B), any integer dtype, tokens. Zeros past the last sequence are padding.
+  std::optional<ConstTensorView> sequence_lengths{};
+  std::optional<std::int64_t> max_seqlen{};  // tokens; at least the longest, more costs nothing here
 };
 
 // Self attention over packed rows; shapes as QkvView and OutView say, heads are read from them.

@@ -28,12 +28,12 @@ enum class Lse : std::uint8_t { kNo, kYes };
 enum class RowsBeyond : std::uint8_t { kError, kZero };  // rows past the last sequence
 
 struct AttentionOptions {
-  std::optional<float> softmax_scale;  // default 1/sqrt(head_dim)
+  std::optional<float> softmax_scale{};  // default 1/sqrt(head_dim)
   Causal causal = Causal::kNo;
   // Query at position p sees keys p - left .. p + right; absent = unbounded. Tokens.
-  std::optional<Tokens> window_left;
-  std::optional<Tokens> window_right;
-  std::optional<float> softcap;  // logits become softcap * tanh(logit / softcap)
+  std::optional<Tokens> window_left{};
+  std::optional<Tokens> window_right{};
+  std::optional<float> softcap{};  // logits become softcap * tanh(logit / softcap)
   bool sinks = false;            // (num_heads) f32 logits that join the denominator only
   bool bias = false;             // (num_heads, max_q, max_k) f32 added to the scaled logits
   Lse lse = Lse::kNo;
@@ -44,11 +44,11 @@ struct AttentionOptions {
 // Everything that decides who can serve a call and how.
 struct AttentionProblem {
   AttentionHeads heads;
-  PackedSeqs q_seqs;
-  PackedSeqs k_seqs;
-  AttentionOptions options;
+  PackedSeqs q_seqs{};
+  PackedSeqs k_seqs{};
+  AttentionOptions options{};
   DType dtype = DType::kF32;  // of q, k, v and out
-  Device device;
+  Device device{};
 
   float softmax_scale() const;
   // Effective right limit: 0 for causal.
