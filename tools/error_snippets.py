@@ -6,7 +6,7 @@
     error_snippets.py --shell         parses every shell snippet with `sh -n`
 
 C++ snippets are statements, or functions (a guard). A line `const auto x = ...;  // FV-1201` claims that x holds that
-error, and is held to it.
+error (`// works`: none), and is held to it.
 """
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ SKIPPED = 77  # what ctest is told means "skipped"
 
 PREAMBLE = """\
 // Written by tools/error_snippets.py: the C++ code of errors/*.md, compiled and run.
+#include <foveal/attention/attention.hpp>
 #include <foveal/attention/metadata.hpp>
 #include <foveal/attention/plan.hpp>
+#include <foveal/context.hpp>
 #include <foveal/error.hpp>
 #include <foveal/image.hpp>
 #include <foveal/tensor_view.hpp>
@@ -48,9 +50,11 @@ void fail(const char* where, const std::string& why) {
   std::printf("%s: %s\\n", where, why.c_str());
   ++failures;
 }
-template <class T>
-void expect_error(const char* where, const Result<T>& result, std::string_view id) {
-  if (result.has_value()) {
+template <class Outcome>  // a Result or a Status
+void expect_error(const char* where, const Outcome& result, std::string_view id) {
+  if (id == "works") {
+    result.has_value() ? void() : fail(where, "gives " + result.error().describe());
+  } else if (result.has_value()) {
     fail(where, "gives no error, expected " + std::string(id));
   } else if (result.error().id() != id) {
     fail(where, "gives " + result.error().describe());
@@ -59,7 +63,7 @@ void expect_error(const char* where, const Result<T>& result, std::string_view i
 }  // namespace
 """
 FUNCTION = re.compile(r"^[A-Za-z_][\w:<>&* ]*\s\w+\(", re.MULTILINE)
-CLAIM = re.compile(r"^const auto (\w+) = .*// (FV-\d{4})", re.MULTILINE)
+CLAIM = re.compile(r"^const auto (\w+) = .*// (FV-\d{4}|works)", re.MULTILINE)
 
 
 def snippets(entries: list[Entry], language: str) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ add_test(NAME catalogue.shell_snippets COMMAND ${Python3_EXECUTABLE} "${tools}/e
 add_test(NAME catalogue.python_snippets COMMAND ${Python3_EXECUTABLE} "${tools}/error_snippets.py" --python)
 set_tests_properties(catalogue.python_snippets PROPERTIES SKIP_RETURN_CODE 77)  # no NumPy
 
-if(TARGET fv_attention AND TARGET fv_image)
+if(TARGET fv_context AND TARGET fv_image)
   file(GLOB entries CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/errors/*.md")
   set(source "${CMAKE_CURRENT_BINARY_DIR}/error_snippets.cpp")
   add_custom_command(OUTPUT "${source}"
@@ -20,6 +20,6 @@ if(TARGET fv_attention AND TARGET fv_image)
   add_executable(error_snippets "${source}")
   # The pages show parts of programs: unused names and defaults that are left out are no faults there.
   target_compile_options(error_snippets PRIVATE -Wno-unused -Wno-missing-field-initializers)
-  target_link_libraries(error_snippets PRIVATE fv_attention fv_image)
+  target_link_libraries(error_snippets PRIVATE fv_context fv_image)
   add_test(NAME catalogue.cpp_snippets COMMAND error_snippets)
 endif()
