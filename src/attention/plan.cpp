@@ -50,7 +50,9 @@ Status check_view(const ConstTensorView& v, const Expected& want) {
   }
   if (v.data == nullptr && v.numel() > 0) {
     return Error(ErrorCode::kTensorMissing,
-                 {{"tensor", want.name}, {"where", "the call"}, {"expected", "its pointer is null"}});
+                 {{"tensor", want.name},
+                  {"where", "the call (its pointer is null)"},
+                  {"expected", "pass the data of " + std::string(want.name)}});
   }
   return {};
 }

@@ -21,7 +21,7 @@ auto guarded(std::string_view what, F&& f) -> decltype(f()) {
   } catch (const Exception& e) {
     return e.error();
   } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::kOutOfMemory, {{"bytes", -1}, {"what", what}});
+    return Error(ErrorCode::kOutOfMemory, {{"bytes", "some"}, {"what", what}});
   } catch (const std::exception& e) {
     return internal_error(e.what(), __FILE__, __LINE__);
   } catch (...) {

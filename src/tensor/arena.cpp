@@ -3,6 +3,7 @@
 #include "base/narrow.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace foveal {
 
@@ -13,7 +14,7 @@ Result<TensorView> Arena::take(DType dtype, const Shape& shape, std::string_view
   for (const std::int64_t e : shape.extents()) {
     const auto product = checked_mul(bytes, e);
     if (!product || e < 0) {
-      return Error(ErrorCode::kOutOfMemory, {{"bytes", -1}, {"what", what}});
+      return Error(ErrorCode::kOutOfMemory, {{"bytes", std::numeric_limits<std::int64_t>::max()}, {"what", what}});
     }
     bytes = *product;
   }

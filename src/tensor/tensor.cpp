@@ -4,6 +4,7 @@
 #include "base/narrow.hpp"
 
 #include <cstring>
+#include <limits>
 
 namespace foveal {
 
@@ -30,7 +31,7 @@ Result<Tensor> Tensor::allocate(DType dtype, const Shape& shape, std::string_vie
   for (const std::int64_t e : shape.extents()) {
     const auto product = checked_mul(bytes, e);
     if (!product || e < 0) {
-      return Error(ErrorCode::kOutOfMemory, {{"bytes", -1}, {"what", what}});
+      return Error(ErrorCode::kOutOfMemory, {{"bytes", std::numeric_limits<std::int64_t>::max()}, {"what", what}});
     }
     bytes = *product;
   }
