@@ -40,7 +40,7 @@ void decode_and_check(std::span<const std::uint8_t> bytes, const foveal::DecodeO
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> bytes(data, size);
-  foveal::DecodeOptions options{.limits = kLimits, .background = {}, .fast_jpeg_target = {}};
+  foveal::DecodeOptions options{.limits = kLimits};
   decode_and_check(bytes, options);
   options.background = {1, 2, 3};
   options.fast_jpeg_target = foveal::ImageSize{.height = 8, .width = 8};

@@ -13,8 +13,7 @@
 namespace foveal {
 namespace {
 
-// zlib's level 3: contact sheets of photos come out 5 % larger than at level 6, in a third of the
-// time.
+// Photos come out 8 to 11 % larger than at zlib's usual level 6, in a third to half of the time.
 constexpr int kCompressionLevel = 3;
 
 struct Job {

@@ -27,12 +27,12 @@ double bilinear(double x) {
 }
 
 double bicubic(double x) {
-  constexpr double a = -0.5;
+  constexpr double kA = -0.5;
   x = std::abs(x);
   if (x < 1.0) {
-    return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
+    return ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1.0;
   }
-  return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * a : 0.0;
+  return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * kA : 0.0;
 }
 
 double sinc(double x) {
@@ -52,6 +52,11 @@ Filter filter_of(ResizeFilter filter) {
     default:
       return {2.0, bicubic};
   }
+}
+
+// Towards 0, as both backends do with a sum that already holds the 0.5.
+int truncated(double value) {
+  return static_cast<int>(value);
 }
 
 // The weights of one output at a time, in double and in the very order of operations of both
@@ -74,8 +79,8 @@ class Weigher {
   };
   Taps taps(int output) {
     const double center = scale_ * (output + 0.5);
-    const int first = std::max(static_cast<int>(center - support_ + 0.5), 0);
-    const int end = std::min(static_cast<int>(center + support_ + 0.5), in_);
+    const int first = std::max(truncated(center - support_ + 0.5), 0);
+    const int end = std::min(truncated(center + support_ + 0.5), in_);
     weights_.clear();
     double total = 0.0;
     for (int j = first; j < end; ++j) {
@@ -108,7 +113,7 @@ int torchvision_bits(Weigher& weigher, int out) {
     }
   }
   int bits = 0;
-  while (bits < kMaxBits && static_cast<int>(0.5 + largest * (1 << (bits + 1))) < (1 << 15)) {
+  while (bits < kMaxBits && truncated(0.5 + largest * (1 << (bits + 1))) < (1 << 15)) {
     ++bits;
   }
   return bits;
@@ -289,7 +294,7 @@ const KernelTable& best_kernels() {
 }
 
 std::vector<const KernelTable*> runnable_kernels() {
-  std::vector<const KernelTable*> kernels{&kGenericKernels};
+  std::vector<const KernelTable*> kernels{&generic_kernels()};
 #if defined(__x86_64__)
   if (const KernelTable* avx2 = avx2_kernels();
       avx2 != nullptr && __builtin_cpu_supports("avx2") != 0) {

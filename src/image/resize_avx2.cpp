@@ -14,7 +14,6 @@ namespace {
 
 enum class Weights { kOnePart, kTwoParts };
 
-// An __m256i in an array of its own type, without the attribute that templates drop.
 struct Sum {
   __m256i low;
   __m256i high;
@@ -195,7 +194,7 @@ void vertical_all(const AxisView& axis, const std::uint8_t* in, std::ptrdiff_t i
 void vertical(const AxisView& axis, const std::uint8_t* in, std::ptrdiff_t in_stride,
               std::ptrdiff_t row_bytes, std::uint8_t* out) {
   if (row_bytes < kColumns) {
-    kGenericKernels.vertical(axis, in, in_stride, row_bytes, out);
+    generic_kernels().vertical(axis, in, in_stride, row_bytes, out);
   } else if (axis.high == nullptr) {
     vertical_all<Weights::kOnePart>(axis, in, in_stride, row_bytes, out);
   } else {

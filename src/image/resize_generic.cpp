@@ -54,8 +54,12 @@ void vertical(const AxisView& axis, const std::uint8_t* in, std::ptrdiff_t in_st
   }
 }
 
+constexpr KernelTable kGeneric{"generic", horizontal, vertical};
+
 }  // namespace
 
-const KernelTable kGenericKernels{"generic", horizontal, vertical};
+const KernelTable& generic_kernels() {
+  return kGeneric;
+}
 
 }  // namespace foveal::resize

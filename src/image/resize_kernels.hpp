@@ -37,7 +37,7 @@ struct KernelTable {
                    std::ptrdiff_t row_bytes, std::uint8_t* out);
 };
 
-extern const KernelTable kGenericKernels;
+const KernelTable& generic_kernels();
 // nullptr where the compiler does not build for it.
 const KernelTable* avx2_kernels();
 

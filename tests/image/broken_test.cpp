@@ -33,7 +33,7 @@ std::vector<std::filesystem::path> all_pictures() {
 }
 
 DecodeOptions with_limits(const ImageLimits& limits) {
-  return {.limits = limits, .background = {}, .fast_jpeg_target = {}};
+  return {.limits = limits};
 }
 
 FileBytes bytes_of(std::string_view text) {
@@ -121,8 +121,7 @@ TEST(Broken, FlippedBytesGiveAPictureOrAnError) {
       }
       const auto info = probe_image(damaged, "damaged", limits);
       const auto got =
-          decode_image(damaged, "damaged",
-                       {.limits = limits, .background = {{1, 2, 3}}, .fast_jpeg_target = {}});
+          decode_image(damaged, "damaged", {.limits = limits, .background = {{1, 2, 3}}});
       if (got.has_value()) {
         ASSERT_TRUE(info.has_value()) << path;
         ASSERT_EQ(got->rgb.size(),
@@ -309,8 +308,7 @@ TEST(Limits, WithoutMemoryIsAnError) {
   expect_out_of_memory([&] {
     return resize_image(small, {.size = {12000, 12000},
                                 .filter = ResizeFilter::kBicubic,
-                                .backend = ImageBackend::kTorchvision,
-                                .window = {}});
+                                .backend = ImageBackend::kTorchvision});
   });
 }
 #endif

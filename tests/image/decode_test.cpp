@@ -33,8 +33,7 @@ TEST(Decode, GivesTheJudgedBytes) {
 TEST(Decode, BlendsAlphaOntoTheBackgroundAsTransformersOntoWhite) {
   const auto expected = read_tensors(decode_dir() / "expected.safetensors");
   for (const char* file : {"rgba.png", "gray_alpha.png", "palette_transparent.png"}) {
-    const auto got = decode_image(read_bytes(decode_dir() / file), file,
-                                  {.limits = {}, .background = kWhite, .fast_jpeg_target = {}});
+    const auto got = decode_image(read_bytes(decode_dir() / file), file, {.background = kWhite});
     ASSERT_TRUE(got.has_value()) << got.error().describe();
     EXPECT_TRUE(same_image(*got, expected.at(std::string(file) + ".open").image())) << file;
   }
@@ -44,8 +43,7 @@ TEST(Decode, BackgroundChangesNothingWithoutAlpha) {
   for (const char* file : {"rgb.png", "gray16.png", "palette.png", "rgb_420.jpg", "lossy.webp"}) {
     const FileBytes bytes = read_bytes(decode_dir() / file);
     const auto plain = decode_image(bytes, file, {});
-    const auto on_red = decode_image(
-        bytes, file, {.limits = {}, .background = {{255, 0, 0}}, .fast_jpeg_target = {}});
+    const auto on_red = decode_image(bytes, file, {.background = {{255, 0, 0}}});
     ASSERT_TRUE(plain.has_value() && on_red.has_value());
     EXPECT_TRUE(same_image(*on_red, *plain)) << file;
   }
@@ -60,8 +58,7 @@ TEST(Decode, BackgroundShowsThroughWhereAlphaIsZero) {
   const auto dropped = decode_image(png, "p.png", {});
   ASSERT_TRUE(dropped.has_value()) << dropped.error().describe();
   EXPECT_EQ(dropped->rgb, (FileBytes{10, 20, 30}));
-  const auto blended =
-      decode_image(png, "p.png", {.limits = {}, .background = {{1, 2, 3}}, .fast_jpeg_target = {}});
+  const auto blended = decode_image(png, "p.png", {.background = {{1, 2, 3}}});
   ASSERT_TRUE(blended.has_value()) << blended.error().describe();
   EXPECT_EQ(blended->rgb, (FileBytes{1, 2, 3}));
 }
@@ -77,8 +74,7 @@ TEST(Decode, GivesPillowsBytesForEveryKind) {
     ASSERT_TRUE(got.has_value()) << got.error().describe();
     EXPECT_TRUE(same_image(*got, expected.at(file).image())) << file;
     if (const auto white = expected.find(file + ".white"); white != expected.end()) {
-      const auto blended =
-          decode_image(bytes, file, {.limits = {}, .background = kWhite, .fast_jpeg_target = {}});
+      const auto blended = decode_image(bytes, file, {.background = kWhite});
       ASSERT_TRUE(blended.has_value()) << blended.error().describe();
       EXPECT_TRUE(same_image(*blended, white->second.image())) << file << " onto white";
     }
@@ -149,10 +145,7 @@ TEST(Probe, CountsFramesOfAnimations) {
 TEST(FastJpeg, DecodesAtTheSmallestScaleThatLeavesTwiceTheTarget) {
   const FileBytes bytes = read_bytes(decode_dir() / "rgb_444.jpg");  // 52 x 38
   const auto decoded = [&](ImageSize target) {
-    return decode_image(bytes, "a.jpg",
-                        {.limits = {}, .background = {}, .fast_jpeg_target = target})
-        .value()
-        .size();
+    return decode_image(bytes, "a.jpg", {.fast_jpeg_target = target}).value().size();
   };
   EXPECT_EQ(decoded({10, 10}), (ImageSize{38, 52}));  // 19 is less than twice 10
   EXPECT_EQ(decoded({9, 13}), (ImageSize{19, 26}));
@@ -164,16 +157,14 @@ TEST(FastJpeg, DecodesAtTheSmallestScaleThatLeavesTwiceTheTarget) {
 TEST(FastJpeg, TargetIsOfTheUprightPicture) {
   const FileBytes bytes =
       read_bytes(decode_dir() / "exif6.jpg");  // 52 x 38 stored, 38 x 52 upright
-  const auto image = decode_image(
-      bytes, "a.jpg", {.limits = {}, .background = {}, .fast_jpeg_target = ImageSize{13, 9}});
+  const auto image = decode_image(bytes, "a.jpg", {.fast_jpeg_target = ImageSize{13, 9}});
   ASSERT_TRUE(image.has_value());
   EXPECT_EQ(image->size(), (ImageSize{26, 19}));
 }
 
 TEST(FastJpeg, ChangesNoOtherFormat) {
   const FileBytes bytes = read_bytes(decode_dir() / "rgb.png");
-  const auto image = decode_image(
-      bytes, "a.png", {.limits = {}, .background = {}, .fast_jpeg_target = ImageSize{1, 1}});
+  const auto image = decode_image(bytes, "a.png", {.fast_jpeg_target = ImageSize{1, 1}});
   ASSERT_TRUE(image.has_value());
   EXPECT_TRUE(same_image(*image, *decode_image(bytes, "a.png", {})));
 }

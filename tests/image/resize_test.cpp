@@ -53,8 +53,7 @@ TEST(Resize, GivesTheBytesOfBothBackends) {
       }
       for (const resize::KernelTable* kernels : resize::runnable_kernels()) {
         const auto got = resize::resize_image(
-            *kernels, in,
-            {.size = key->size, .filter = key->filter, .backend = key->backend, .window = {}});
+            *kernels, in, {.size = key->size, .filter = key->filter, .backend = key->backend});
         ASSERT_TRUE(got.has_value()) << got.error().describe();
         EXPECT_TRUE(same_image(*got, tensor.image()))
             << file << " " << name << " " << kernels->name;
@@ -77,8 +76,8 @@ TEST(Resize, AllKernelsAgree) {
     for (const ImageBackend backend : {ImageBackend::kTorchvision, ImageBackend::kPillow}) {
       for (const ResizeFilter filter :
            {ResizeFilter::kBilinear, ResizeFilter::kBicubic, ResizeFilter::kLanczos}) {
-        const ResizeOptions options{.size = to, .filter = filter, .backend = backend, .window = {}};
-        const auto want = resize::resize_image(resize::kGenericKernels, in, options);
+        const ResizeOptions options{.size = to, .filter = filter, .backend = backend};
+        const auto want = resize::resize_image(resize::generic_kernels(), in, options);
         ASSERT_TRUE(want.has_value());
         for (const resize::KernelTable* kernels : resize::runnable_kernels()) {
           const auto got = resize::resize_image(*kernels, in, options);
@@ -98,8 +97,7 @@ TEST(Resize, KeepsBlackAndWhite) {
     std::fill(in.rgb.begin(), in.rgb.end(), level);
     for (const ImageBackend backend : {ImageBackend::kTorchvision, ImageBackend::kPillow}) {
       const auto got = resize_image(
-          in,
-          {.size = {47, 400}, .filter = ResizeFilter::kLanczos, .backend = backend, .window = {}});
+          in, {.size = {47, 400}, .filter = ResizeFilter::kLanczos, .backend = backend});
       ASSERT_TRUE(got.has_value());
       EXPECT_EQ(std::count(got->rgb.begin(), got->rgb.end(), level), 47 * 400 * 3);
     }
@@ -115,8 +113,7 @@ TEST(Resize, WindowEqualsCropOfTheWhole) {
   for (const ImageSize size :
        {ImageSize{40, 50}, ImageSize{61, 50}, ImageSize{40, 97}, ImageSize{61, 97}}) {
     for (const ImageBackend backend : {ImageBackend::kTorchvision, ImageBackend::kPillow}) {
-      ResizeOptions options{
-          .size = size, .filter = ResizeFilter::kBicubic, .backend = backend, .window = {}};
+      ResizeOptions options{.size = size, .filter = ResizeFilter::kBicubic, .backend = backend};
       const auto whole = resize_image(in, options);
       ASSERT_TRUE(whole.has_value());
       for (const ImageWindow& window : windows) {
