@@ -14,7 +14,6 @@ namespace {
 // A stretch of K of a block's rows, which the kernels read again for each panel: it shares a 1 MiB
 // L2 with the block's sums and two panels.
 constexpr std::int64_t kBlockBytes = 384 * 1024;
-constexpr std::int64_t kStretchValues = 512;  // of K, as in the kernels
 // Panels of one block: many save reading rows again, few share the work evenly.
 constexpr std::int64_t kMostPanels = 8;
 constexpr std::int64_t kFewestPanels = 4;  // what the kernels take at once where rows are few
@@ -33,7 +32,7 @@ Split split_work(const KernelTable& kernels, std::int64_t rows, const LinearWeig
                  int threads) {
   const std::int64_t tile = kernels.tile_rows;
   const std::int64_t row_bytes =
-      std::min(w.k(), kStretchValues) * static_cast<std::int64_t>(sizeof(float));
+      std::min(w.k(), kernels.stretch) * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t most = std::max<std::int64_t>(1, kBlockBytes / row_bytes / tile) * tile;
   Split s;
   s.row_blocks = (rows + most - 1) / most;

@@ -346,7 +346,8 @@ TEST_P(Activations, StayWithinTwoTenMillionthsOfDouble) {
       }
     }
     EXPECT_LE(worst, 2e-7) << "activation " << static_cast<int>(activation) << " at " << where;
-    RecordProperty("worst_" + std::to_string(static_cast<int>(activation)), std::to_string(worst * 1e9) + "e-9");
+    RecordProperty("worst_" + std::to_string(static_cast<int>(activation)),
+                   std::to_string(worst * 1e9) + "e-9");
   }
 }
 

@@ -56,6 +56,7 @@ struct NormRow {
 struct KernelTable {
   int panel_columns = 0;  // columns of the output in one packed panel
   int tile_rows = 0;      // rows of the largest register tile: blocks of a multiple waste nothing
+  std::int64_t stretch = 0;  // of K: a block reads its rows one stretch after the other
 
   void (*linear_f32)(const LinearBlock&) = nullptr;
   void (*linear_bf16)(const LinearBlock&) = nullptr;

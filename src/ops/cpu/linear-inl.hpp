@@ -157,62 +157,93 @@ struct OnePanel {
 constexpr int kWidePanels = 4;
 
 template <class Weights>
-void linear(const LinearBlock& b) {
+Multiply<Weights> multiply_for(std::int64_t rows, std::int64_t panels) {
   constexpr TileRows<OnePanel, Weights> kOne{};
+  if (panels == 1) {
+    return kOne.of[rows];
+  }
+  return rows == 1 ? multiply<Weights, 1, kWidePanels> : multiply<Weights, 2, kWidePanels>;
+}
+
+// Fetches for writing what the tile's epilogue will write, long before it does.
+inline void fetch_output(const LinearBlock& b, const TileAt& at) {
+  const std::int64_t size = b.out_f32 != nullptr ? 4 : 2;
+  const char* out = b.out_f32 != nullptr ? reinterpret_cast<const char*>(b.out_f32)
+                                         : reinterpret_cast<const char*>(b.out_bf16);
+  for (std::int64_t r = at.row; r < at.row + at.rows; ++r) {
+    const char* row = out + (r * b.out_stride + at.column) * size;
+    for (std::int64_t byte = 0; byte < at.columns * size; byte += 64) {
+      __builtin_prefetch(row + byte, 1, 3);
+    }
+  }
+}
+
+// One stretch of the block's rows by `panels` neighbouring panels, the first at column `column`.
+template <class Weights>
+void multiply_panels(const LinearBlock& b, Stretch stretch, std::int64_t column,
+                     std::int64_t panels) {
   using Element = typename Weights::Element;
-  const auto* weights = static_cast<const Element*>(b.weights);
-  const auto* up_weights = static_cast<const Element*>(b.up_weights);
-  const std::int64_t panel_step = b.k * kPanelColumns;
-  const std::int64_t panels = (b.columns + kPanelColumns - 1) / kPanelColumns;
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(Element));
+  const std::int64_t width = panels * kPanelColumns;
+  const std::int64_t length = stretch.end - stretch.begin;
+  const bool first = stretch.begin == 0;
+  const bool last = stretch.end == b.k;
+  const auto* weights = static_cast<const Element*>(b.weights) + column * b.k;
+  const auto* up_weights =
+      b.up_weights != nullptr ? static_cast<const Element*>(b.up_weights) + column * b.k : nullptr;
+  float* up_sums =
+      b.sums + (b.columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns * b.rows;
+  // The first tiles fetch this stretch of the next panels, the others what is there already.
+  const auto ahead = [&](const Element* panel, std::int64_t tile) {
+    const char* here = reinterpret_cast<const char*>(panel + stretch.begin * kPanelColumns);
+    const std::int64_t fetched = tile * length * 64;
+    return fetched < length * kPanelColumns * kSize ? here + width * b.k * kSize + fetched : here;
+  };
+
   // Tiles of nearly equal heights: 13 rows are 7 and 6, not 12 and a single one that waits on its
   // own sums.
   const std::int64_t tiles = (b.rows + kTileRows - 1) / kTileRows;
-  float* up_sums = b.sums + b.rows * panels * kPanelColumns;
+  for (std::int64_t t = 0; t < tiles; ++t) {
+    const std::int64_t row = b.rows * t / tiles;
+    const std::int64_t rows = b.rows * (t + 1) / tiles - row;
+    const TileAt at{.row = row,
+                    .column = column,
+                    .rows = rows,
+                    .columns = b.columns - column < width ? b.columns - column : width,
+                    .stride = width};
+    // Sums of a single stretch are needed once: all tiles use the first one's place, which stays in
+    // L1.
+    const std::int64_t place = first && last ? 0 : column * b.rows + row * width;
+    const float* in = b.in + row * b.in_stride;
+    const Multiply<Weights> multiply_tile = multiply_for<Weights>(rows, panels);
+    if (last) {
+      fetch_output(b, at);
+    }
+    stretch.ahead = ahead(weights, t);
+    multiply_tile(in, b.in_stride, stretch, weights, b.sums + place);
+    if (up_weights != nullptr) {
+      stretch.ahead = ahead(up_weights, t);
+      multiply_tile(in, b.in_stride, stretch, up_weights, up_sums + place);
+    }
+    if (last) {
+      finish_any(b, b.sums + place, up_weights != nullptr ? up_sums + place : nullptr, at);
+    }
+  }
+}
+
+template <class Weights>
+void linear(const LinearBlock& b) {
+  constexpr std::int64_t kWide = kWidePanels * kPanelColumns;
   // Stretches outermost: a stretch of the rows stays in L2 while all panels pass it.
   for (std::int64_t begin = 0; begin < b.k; begin += kStretch) {
-    const bool last = b.k - begin <= kStretch;
-    Stretch stretch{.begin = begin, .end = last ? b.k : begin + kStretch, .k = b.k};
-    const std::int64_t stretch_bytes =
-        (stretch.end - begin) * kPanelColumns * static_cast<std::int64_t>(sizeof(Element));
-    for (std::int64_t p = 0; p < panels;) {
-      const bool wide = b.rows <= 2 && panels - p >= kWidePanels;
-      const std::int64_t taken = wide ? kWidePanels : 1;
-      const std::int64_t column = p * kPanelColumns;
-      const std::int64_t columns =
-          b.columns - column < taken * kPanelColumns ? b.columns - column : taken * kPanelColumns;
-      const Element* at = weights + p * panel_step;
-      for (std::int64_t t = 0; t < tiles; ++t) {
-        const std::int64_t row = b.rows * t / tiles;
-        const std::int64_t rows = b.rows * (t + 1) / tiles - row;
-        Multiply<Weights> multiply_tile = kOne.of[rows];
-        if (wide) {
-          multiply_tile =
-              rows == 1 ? multiply<Weights, 1, kWidePanels> : multiply<Weights, 2, kWidePanels>;
-        }
-        const float* in = b.in + row * b.in_stride;
-        // The first tiles fetch this stretch of the next panel, the others what is there already.
-        const std::int64_t fetched = t * (stretch.end - begin) * 64;
-        stretch.ahead = reinterpret_cast<const char*>(at + begin * kPanelColumns) +
-                        (fetched < stretch_bytes
-                             ? panel_step * static_cast<std::int64_t>(sizeof(Element)) + fetched
-                             : 0);
-        // A single stretch needs its sums once: the first tile's place, which stays in L1.
-        const std::int64_t place =
-            last && begin == 0 ? 0 : (p * b.rows + row * taken) * kPanelColumns;
-        multiply_tile(in, b.in_stride, stretch, at, b.sums + place);
-        if (up_weights != nullptr) {
-          multiply_tile(in, b.in_stride, stretch, up_weights + p * panel_step, up_sums + place);
-        }
-        if (last) {
-          finish_any(b, b.sums + place, up_weights != nullptr ? up_sums + place : nullptr,
-                     {.row = row,
-                      .column = column,
-                      .rows = rows,
-                      .columns = columns,
-                      .stride = taken * kPanelColumns});
-        }
-      }
-      p += taken;
+    const Stretch stretch{
+        .begin = begin, .end = b.k - begin <= kStretch ? b.k : begin + kStretch, .k = b.k};
+    std::int64_t column = 0;
+    for (; b.rows <= 2 && b.columns - column > kWide - kPanelColumns; column += kWide) {
+      multiply_panels<Weights>(b, stretch, column, kWidePanels);
+    }
+    for (; column < b.columns; column += kPanelColumns) {
+      multiply_panels<Weights>(b, stretch, column, 1);
     }
   }
 }
@@ -247,6 +278,7 @@ constexpr KernelTable table() {
   KernelTable t;
   t.panel_columns = kPanelColumns;
   t.tile_rows = kTileRows;
+  t.stretch = kStretch;
   t.linear_f32 = linear<F32Weights>;
   t.linear_bf16 = linear<Bf16Weights>;
   t.pack_f32 = pack_f32;
