@@ -1,5 +1,5 @@
-// What a process shares: the thread pool, the instruction set in force, the attention backends. Make one and
-// pass it; there is no global. Plans made from a context do not outlive it.
+// What a process shares: the thread pool, the instruction set in force, the attention backends.
+// Make one and pass it; there is no global. Plans made from a context do not outlive it.
 #pragma once
 
 #include <foveal/attention/plan.hpp>
@@ -14,9 +14,9 @@
 namespace foveal {
 
 struct ContextOptions {
-  int threads = 0;         // 0: as many as this process may use
-  std::string cpu_isa{};   // empty or "auto": the best; "generic", "avx2", "avx512", "amx"
-  std::string backend{};   // attention backend; empty or "auto": the best that does not decline
+  int threads = 0;        // 0: as many as this process may use
+  std::string cpu_isa{};  // empty or "auto": the best; "generic", "avx2", "avx512", "amx"
+  std::string backend{};  // attention backend; empty or "auto": the best that does not decline
 };
 
 struct BackendStatus {
@@ -33,7 +33,7 @@ class Context {
   ~Context();
 
   int threads() const;
-  std::string_view cpu_isa() const;    // in force
+  std::string_view cpu_isa() const;  // in force
   std::string_view cpu_model() const;
   std::vector<std::string_view> cpu_isas() const;  // what this machine has
   std::vector<BackendStatus> backends() const;     // best first

@@ -1,6 +1,7 @@
-// Errors and results. An Error carries a stable code, named fields and an optional cause; the sentence a
-// person reads is rendered from the catalogue entry (errors/FV-nnnn.md by way of errors.def), so logs, JSON
-// and tests see fields, not prose. Result<T> mirrors std::expected's names for a later swap.
+// Errors and results. An Error carries a stable code, named fields and an optional cause; the
+// sentence a person reads is rendered from the catalogue entry (errors/FV-nnnn.md by way of
+// errors.def), so logs, JSON and tests see fields, not prose. Result<T> mirrors std::expected's
+// names for a later swap.
 #pragma once
 
 #include <cstddef>
@@ -49,8 +50,7 @@ struct ErrorField {
   ErrorField(std::string_view field, const char* text) : name(field), value(std::string(text)) {}
   ErrorField(std::string_view field, double number) : name(field), value(number) {}
   template <class Int>
-    requires std::is_integral_v<Int>
-  ErrorField(std::string_view field, Int number)
+  requires std::is_integral_v<Int> ErrorField(std::string_view field, Int number)
       : name(field), value(static_cast<std::int64_t>(number)) {}
 
   std::string text() const;
@@ -101,7 +101,8 @@ class Exception : public std::exception {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor): `return Error(...)`
+  Status(Error error)
+      : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor): `return Error(...)`
   bool has_value() const { return !error_.has_value(); }
   explicit operator bool() const { return has_value(); }
   const Error& error() const& { return *error_; }
@@ -122,8 +123,10 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -175,7 +178,8 @@ const ErrorInfo* find_error(std::string_view id_or_name);
 // Propagates an error, else initialises `var` from the value. Two statements: use inside braces.
 //   FOVEAL_TRY(auto image, decode(bytes, limits));
 #define FOVEAL_TRY(var, expr) FOVEAL_TRY_IMPL(var, expr, __LINE__)
-#define FOVEAL_TRY_IMPL(var, expr, line) FOVEAL_TRY_NAMED(var, expr, FOVEAL_CONCAT(fv_result_, line))
+#define FOVEAL_TRY_IMPL(var, expr, line) \
+  FOVEAL_TRY_NAMED(var, expr, FOVEAL_CONCAT(fv_result_, line))
 #define FOVEAL_CONCAT(a, b) FOVEAL_CONCAT_IMPL(a, b)
 #define FOVEAL_CONCAT_IMPL(a, b) a##b
 #define FOVEAL_TRY_NAMED(var, expr, name) \
@@ -186,9 +190,9 @@ const ErrorInfo* find_error(std::string_view id_or_name);
   var = *std::move(name)
 
 // Propagates the error of a Status.
-#define FOVEAL_TRY_STATUS(expr)               \
-  do {                                        \
+#define FOVEAL_TRY_STATUS(expr)                \
+  do {                                         \
     if (auto fv_status = (expr); !fv_status) { \
-      return std::move(fv_status).error();    \
-    }                                         \
+      return std::move(fv_status).error();     \
+    }                                          \
   } while (false)

@@ -1,4 +1,5 @@
-// Views of strided arrays: pointer, dtype, extents and strides in elements, device. Views never own.
+// Views of strided arrays: pointer, dtype, extents and strides in elements, device. Views never
+// own.
 #pragma once
 
 #include <foveal/units.hpp>
@@ -14,11 +15,28 @@
 
 namespace foveal {
 
-enum class DType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool, kU16, kU32, kU64, kF8 };
+enum class DType : std::uint8_t {
+  kF64,
+  kF32,
+  kF16,
+  kBF16,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU8,
+  kBool,
+  kU16,
+  kU32,
+  kU64,
+  kF8
+};
 
 std::string_view dtype_name(DType dtype);  // "f32", "bf16", "i64" ...
 Bytes dtype_size(DType dtype);
-constexpr bool is_float(DType d) { return d <= DType::kBF16 || d == DType::kF8; }
+constexpr bool is_float(DType d) {
+  return d <= DType::kBF16 || d == DType::kF8;
+}
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 struct Device {
@@ -91,8 +109,9 @@ struct BasicTensorView {
       : data(p), dtype(d), shape(s), strides(st), device(dev) {}
   // TensorView converts to ConstTensorView, never back.
   template <class Other>
-    requires(std::is_const_v<Void> && !std::is_const_v<Other>)
-  BasicTensorView(const BasicTensorView<Other>& o)  // NOLINT(google-explicit-constructor): reading is a subset of writing
+  requires(std::is_const_v<Void> && !std::is_const_v<Other>)
+      BasicTensorView(const BasicTensorView<Other>&
+                          o)  // NOLINT(google-explicit-constructor): reading is a subset of writing
       : data(o.data), dtype(o.dtype), shape(o.shape), strides(o.strides), device(o.device) {}
 
   std::int64_t numel() const { return shape.numel(); }

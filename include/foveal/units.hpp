@@ -1,5 +1,6 @@
-// Unit types of packed data: counts of tokens, elements and bytes that cannot be passed for one another.
-// Raw integers appear only at the C and DLPack edges and in kernel parameter blocks (see narrow.hpp).
+// Unit types of packed data: counts of tokens, elements and bytes that cannot be passed for one
+// another. Raw integers appear only at the C and DLPack edges and in kernel parameter blocks (see
+// narrow.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace foveal {
 
-// A 64-bit count or offset in one unit. Explicit both ways; + - and comparisons within one unit only.
+// A 64-bit count or offset in one unit. Explicit both ways; + - and comparisons within one unit
+// only.
 template <class Tag>
 struct Offset {
   std::int64_t v = 0;

@@ -1,5 +1,5 @@
-// What a backend is: whether, decided apart from how. A table of these, best first, is handed to make_plan;
-// attention knows none of them by name.
+// What a backend is: whether, decided apart from how. A table of these, best first, is handed to
+// make_plan; attention knows none of them by name.
 #pragma once
 
 #include "base/cpu_info.hpp"
@@ -35,8 +35,8 @@ struct Backend {  // no virtuals, no registration at static-init time
   Reason (*decline)(const AttentionProblem&, const Machine&);
   Result<BackendPlan> (*plan)(const AttentionProblem&, const Machine&);
   // The views have been checked against the plan.
-  Status (*run)(const BackendPlan&, const AttentionProblem&, const QkvView&, const OutView&, Workspace,
-                StreamRef);
+  Status (*run)(const BackendPlan&, const AttentionProblem&, const QkvView&, const OutView&,
+                Workspace, StreamRef);
 };
 
 // forced: empty or "auto" takes the best that does not decline; a name takes that one or fails.

@@ -1,4 +1,5 @@
-// Grids of patches to sequences: one a frame, and the windows of Qwen2.5-VL's rule with their permutation.
+// Grids of patches to sequences: one a frame, and the windows of Qwen2.5-VL's rule with their
+// permutation.
 #include <foveal/attention/metadata.hpp>
 
 #include <algorithm>
@@ -11,8 +12,8 @@ constexpr std::int64_t kMaxTokens = std::numeric_limits<std::int32_t>::max();
 
 // Windows of one frame of gh x gw merged cells, whose first cell has the number `base`.
 struct WindowWalk {
-  std::int64_t cells;         // side of a window, merged cells
-  std::int64_t unit;          // tokens a merged cell
+  std::int64_t cells;  // side of a window, merged cells
+  std::int64_t unit;   // tokens a merged cell
   std::vector<std::int64_t>& lengths;
   std::vector<std::int32_t>& permutation;
 
@@ -37,14 +38,17 @@ struct WindowWalk {
 Result<GridSeqs> seqs_from_grid(std::span<const GridThw> grids, const GridOptions& options) {
   const std::int64_t merge = options.merge_size;
   if (merge < 1) {
-    return Error(ErrorCode::kWindowInvalid,
-                 {{"what", "merge_size"}, {"value", merge}, {"expected", "merge_size is 1 or more"}});
+    return Error(
+        ErrorCode::kWindowInvalid,
+        {{"what", "merge_size"}, {"value", merge}, {"expected", "merge_size is 1 or more"}});
   }
   if (options.window_cells && *options.window_cells < 1) {
-    return Error(ErrorCode::kWindowInvalid,
-                 {{"what", "window_cells"},
-                  {"value", *options.window_cells},
-                  {"expected", "a window spans 1 merged cell or more: window_size >= merge_size * patch_size"}});
+    return Error(
+        ErrorCode::kWindowInvalid,
+        {{"what", "window_cells"},
+         {"value", *options.window_cells},
+         {"expected",
+          "a window spans 1 merged cell or more: window_size >= merge_size * patch_size"}});
   }
   std::vector<std::int64_t> frames;
   std::vector<std::int64_t> windows;
@@ -53,11 +57,8 @@ Result<GridSeqs> seqs_from_grid(std::span<const GridThw> grids, const GridOption
   for (std::size_t i = 0; i < grids.size(); ++i) {
     const GridThw& g = grids[i];
     if (g.t < 1 || g.h < 1 || g.w < 1 || g.h % merge != 0 || g.w % merge != 0) {
-      return Error(ErrorCode::kGridInvalid, {{"index", i},
-                                             {"t", g.t},
-                                             {"h", g.h},
-                                             {"w", g.w},
-                                             {"merge_size", merge}});
+      return Error(ErrorCode::kGridInvalid,
+                   {{"index", i}, {"t", g.t}, {"h", g.h}, {"w", g.w}, {"merge_size", merge}});
     }
     // Divisions instead of products: extents of outside data may be near 2^63.
     if (g.h > kMaxTokens / g.w || g.t > (kMaxTokens - total) / (g.h * g.w)) {

@@ -1,4 +1,5 @@
-// Lengths and cu_seqlens to PackedSeqs. All sums in 64 bits; one checked narrowing to int32 at the end.
+// Lengths and cu_seqlens to PackedSeqs. All sums in 64 bits; one checked narrowing to int32 at the
+// end.
 #include <foveal/attention/metadata.hpp>
 
 #include <algorithm>
@@ -9,13 +10,15 @@
 namespace foveal {
 namespace {
 
-constexpr std::int64_t kMaxTokens = std::numeric_limits<std::int32_t>::max();  // cu_seqlens is int32
+constexpr std::int64_t kMaxTokens =
+    std::numeric_limits<std::int32_t>::max();  // cu_seqlens is int32
 
 template <class Int>
 Int load(const ConstTensorView& view, std::int64_t i) {
   Int value = 0;
   const auto* base = static_cast<const std::byte*>(view.data);
-  std::memcpy(&value, base + i * view.strides[0].v * static_cast<std::int64_t>(sizeof(Int)), sizeof value);
+  std::memcpy(&value, base + i * view.strides[0].v * static_cast<std::int64_t>(sizeof(Int)),
+              sizeof value);
   return value;
 }
 
@@ -49,7 +52,8 @@ Result<PackedSeqs> PackedSeqs::lengths_impl(std::span<const Int> lengths) {
     data->cu_seqlens.push_back(static_cast<std::int32_t>(total));
     data->seqlens.push_back(static_cast<std::int32_t>(length));
     data->max_seqlen = std::max(data->max_seqlen, Tokens(length));
-    data->sum_sq += length * length;  // at most (2^31)^2: total is bounded, so the sum of squares is too
+    data->sum_sq +=
+        length * length;  // at most (2^31)^2: total is bounded, so the sum of squares is too
   }
   data->total_tokens = Tokens(total);
   return PackedSeqs(std::move(data));
@@ -69,7 +73,8 @@ Result<PackedSeqs> PackedSeqs::cu_seqlens_impl(std::span<const Int> cu_seqlens) 
       return Error(ErrorCode::kCuSeqlensDecrease,
                    {{"index", i}, {"previous", cu_seqlens[i - 1]}, {"value", cu_seqlens[i]}});
     }
-    lengths[i - 1] = static_cast<std::int64_t>(cu_seqlens[i]) - static_cast<std::int64_t>(cu_seqlens[i - 1]);
+    lengths[i - 1] =
+        static_cast<std::int64_t>(cu_seqlens[i]) - static_cast<std::int64_t>(cu_seqlens[i - 1]);
   }
   return lengths_impl(std::span<const std::int64_t>(lengths));
 }
@@ -92,9 +97,9 @@ Result<PackedSeqs> PackedSeqs::from_cu_seqlens(const ConstTensorView& cu_seqlens
     return Error(ErrorCode::kCuSeqlensDtype, {{"dtype", dtype_name(cu_seqlens.dtype)}});
   }
   if (cu_seqlens.shape.rank() != 1) {
-    return Error(ErrorCode::kShapeMismatch, {{"tensor", "cu_seqlens"},
-                                             {"got", cu_seqlens.shape.text()},
-                                             {"expected", "(B+1,)"}});
+    return Error(
+        ErrorCode::kShapeMismatch,
+        {{"tensor", "cu_seqlens"}, {"got", cu_seqlens.shape.text()}, {"expected", "(B+1,)"}});
   }
   if (cu_seqlens.device.kind != DeviceKind::kCpu) {
     return Error(ErrorCode::kDeviceMismatch,

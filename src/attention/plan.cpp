@@ -46,7 +46,8 @@ Status check_view(const ConstTensorView& v, const Expected& want) {
   }
   const auto last = static_cast<std::size_t>(v.shape.rank() - 1);
   if (v.shape[v.shape.rank() - 1] > 1 && v.strides[last].v != 1) {
-    return Error(ErrorCode::kStrideUnsupported, {{"tensor", want.name}, {"strides", strides_text(v)}});
+    return Error(ErrorCode::kStrideUnsupported,
+                 {{"tensor", want.name}, {"strides", strides_text(v)}});
   }
   if (v.data == nullptr && v.numel() > 0) {
     return Error(ErrorCode::kTensorMissing,
@@ -61,11 +62,13 @@ Error missing(std::string_view tensor, std::string_view option) {
   return Error(ErrorCode::kTensorMissing,
                {{"tensor", tensor},
                 {"where", "the call"},
-                {"expected", "the plan was made with " + std::string(option) + ": pass " + std::string(tensor)}});
+                {"expected", "the plan was made with " + std::string(option) + ": pass " +
+                                 std::string(tensor)}});
 }
 
 // Rows of the tensor against the rows of the sequences: equal, or more where rows_beyond says so.
-Status check_rows(const ConstTensorView& v, std::string_view name, const PackedSeqs& seqs, RowsBeyond beyond) {
+Status check_rows(const ConstTensorView& v, std::string_view name, const PackedSeqs& seqs,
+                  RowsBeyond beyond) {
   const std::int64_t rows = v.shape.rank() == 3 ? v.shape[0] : -1;
   const std::int64_t last = seqs.total_tokens().v;
   if (rows < 0 || rows == last || (rows > last && beyond == RowsBeyond::kZero)) {
@@ -82,8 +85,9 @@ std::string number(double value) {
 
 std::string lengths_text(const PackedSeqs& seqs) {
   constexpr std::int64_t kShown = 8;
-  std::string out = std::to_string(seqs.size()) + " sequences, " + std::to_string(seqs.total_tokens().v) +
-                    " tokens, longest " + std::to_string(seqs.max_seqlen().v) + " [";
+  std::string out = std::to_string(seqs.size()) + " sequences, " +
+                    std::to_string(seqs.total_tokens().v) + " tokens, longest " +
+                    std::to_string(seqs.max_seqlen().v) + " [";
   for (std::int64_t i = 0; i < std::min(seqs.size(), kShown); ++i) {
     out += (i == 0 ? "" : ", ") + std::to_string(seqs[i].length.v);
   }
@@ -106,9 +110,10 @@ std::string options_text(const AttentionProblem& p) {
   if (o.softcap) {
     add("softcap " + number(static_cast<double>(*o.softcap)));
   }
-  for (const auto& [on, name] : {std::pair{o.sinks, "sinks"}, std::pair{o.bias, "bias"},
-                                 std::pair{o.lse == Lse::kYes, "lse"},
-                                 std::pair{o.rows_beyond == RowsBeyond::kZero, "rows_beyond zero"}}) {
+  for (const auto& [on, name] :
+       {std::pair{o.sinks, "sinks"}, std::pair{o.bias, "bias"},
+        std::pair{o.lse == Lse::kYes, "lse"},
+        std::pair{o.rows_beyond == RowsBeyond::kZero, "rows_beyond zero"}}) {
     if (on) {
       add(name);
     }
@@ -151,9 +156,15 @@ Result<AttentionPlan> make_plan(AttentionProblem problem, std::span<const Backen
   return Error(ErrorCode::kNoBackend, {{"reasons", reasons}});
 }
 
-std::string_view AttentionPlan::backend() const { return state_->backend->name; }
-std::string_view AttentionPlan::instance() const { return state_->backend_plan->instance; }
-Bytes AttentionPlan::workspace_size() const { return state_->backend_plan->workspace; }
+std::string_view AttentionPlan::backend() const {
+  return state_->backend->name;
+}
+std::string_view AttentionPlan::instance() const {
+  return state_->backend_plan->instance;
+}
+Bytes AttentionPlan::workspace_size() const {
+  return state_->backend_plan->workspace;
+}
 
 Status AttentionPlan::check(const QkvView& in, const OutView& out, Workspace workspace) const {
   const AttentionProblem& p = state_->problem;
@@ -169,7 +180,8 @@ Status AttentionPlan::check(const QkvView& in, const OutView& out, Workspace wor
   FOVEAL_TRY_STATUS(check_view(in.q, {"q", {tq, h.num_heads, h.head_dim}, p.dtype, p.device}));
   FOVEAL_TRY_STATUS(check_view(in.k, {"k", {tk, h.num_kv_heads, h.head_dim}, p.dtype, p.device}));
   FOVEAL_TRY_STATUS(check_view(in.v, {"v", {tk, h.num_kv_heads, h.v_head_dim}, p.dtype, p.device}));
-  FOVEAL_TRY_STATUS(check_view(out.out, {"out", {tq, h.num_heads, h.v_head_dim}, p.dtype, p.device}));
+  FOVEAL_TRY_STATUS(
+      check_view(out.out, {"out", {tq, h.num_heads, h.v_head_dim}, p.dtype, p.device}));
   if (p.options.sinks) {
     if (!in.sinks) {
       return missing("sinks", "sinks");
@@ -180,8 +192,11 @@ Status AttentionPlan::check(const QkvView& in, const OutView& out, Workspace wor
     if (!in.bias) {
       return missing("bias", "bias");
     }
-    FOVEAL_TRY_STATUS(check_view(
-        *in.bias, {"bias", {h.num_heads, p.q_seqs.max_seqlen().v, p.k_seqs.max_seqlen().v}, DType::kF32, p.device}));
+    FOVEAL_TRY_STATUS(
+        check_view(*in.bias, {"bias",
+                              {h.num_heads, p.q_seqs.max_seqlen().v, p.k_seqs.max_seqlen().v},
+                              DType::kF32,
+                              p.device}));
   }
   if (p.options.lse == Lse::kYes) {
     if (!out.lse) {
@@ -191,12 +206,14 @@ Status AttentionPlan::check(const QkvView& in, const OutView& out, Workspace wor
   }
   if (workspace.size < workspace_size() || (workspace.data == nullptr && workspace_size().v > 0)) {
     return Error(ErrorCode::kWorkspaceTooSmall,
-                 {{"got", workspace.data == nullptr ? 0 : workspace.size.v}, {"expected", workspace_size().v}});
+                 {{"got", workspace.data == nullptr ? 0 : workspace.size.v},
+                  {"expected", workspace_size().v}});
   }
   return {};
 }
 
-Status AttentionPlan::run(const QkvView& in, const OutView& out, Workspace workspace, StreamRef stream) const {
+Status AttentionPlan::run(const QkvView& in, const OutView& out, Workspace workspace,
+                          StreamRef stream) const {
   FOVEAL_TRY_STATUS(check(in, out, workspace));
   return state_->backend->run(*state_->backend_plan, state_->problem, in, out, workspace, stream);
 }

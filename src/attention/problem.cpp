@@ -21,14 +21,15 @@ Error option(std::string_view name, std::string value, std::string_view expected
 
 Status check_options(const AttentionOptions& o) {
   if (o.softmax_scale && !std::isfinite(*o.softmax_scale)) {
-    return option("softmax_scale", std::to_string(*o.softmax_scale), "softmax_scale is a finite number");
+    return option("softmax_scale", std::to_string(*o.softmax_scale),
+                  "softmax_scale is a finite number");
   }
   if (o.softcap && !(*o.softcap > 0 && std::isfinite(*o.softcap))) {
     return option("softcap", std::to_string(*o.softcap),
                   "softcap is a positive number; leave it out for none");
   }
-  for (const auto& [name, limit] : {std::pair{"window_left", o.window_left},
-                                    std::pair{"window_right", o.window_right}}) {
+  for (const auto& [name, limit] :
+       {std::pair{"window_left", o.window_left}, std::pair{"window_right", o.window_right}}) {
     if (limit && limit->v < 0) {
       return option(name, std::to_string(limit->v),
                     "a window limit is 0 tokens or more; leave it out for unbounded");
@@ -40,8 +41,9 @@ Status check_options(const AttentionOptions& o) {
 }  // namespace
 
 float AttentionProblem::softmax_scale() const {
-  return options.softmax_scale ? *options.softmax_scale
-                               : static_cast<float>(1.0 / std::sqrt(static_cast<double>(heads.head_dim)));
+  return options.softmax_scale
+             ? *options.softmax_scale
+             : static_cast<float>(1.0 / std::sqrt(static_cast<double>(heads.head_dim)));
 }
 
 std::optional<Tokens> AttentionProblem::window_right() const {
@@ -69,9 +71,9 @@ Result<AttentionProblem> checked(AttentionProblem p) {
   FOVEAL_TRY_STATUS(check_dim("v_head_dim", h.v_head_dim));
   FOVEAL_TRY_STATUS(check_options(p.options));
   if (p.dtype != DType::kF32 && p.dtype != DType::kF16 && p.dtype != DType::kBF16) {
-    return Error(ErrorCode::kDtypeUnsupported, {{"what", "attention"},
-                                                {"dtype", dtype_name(p.dtype)},
-                                                {"expected", "f32, f16, bf16"}});
+    return Error(
+        ErrorCode::kDtypeUnsupported,
+        {{"what", "attention"}, {"dtype", dtype_name(p.dtype)}, {"expected", "f32, f16, bf16"}});
   }
   if (p.q_seqs.size() != p.k_seqs.size()) {
     return Error(ErrorCode::kSequenceCountMismatch,

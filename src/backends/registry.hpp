@@ -9,7 +9,7 @@
 
 namespace foveal {
 
-inline constexpr std::array kBackends{no_cuda::kSm90, no_cuda::kCudnn, no_cuda::kCudaGeneric, cpu::kBackend,
-                                      reference::kBackend};
+inline constexpr std::array kBackends{no_cuda::kSm90, no_cuda::kCudnn, no_cuda::kCudaGeneric,
+                                      cpu::kBackend, reference::kBackend};
 
 }  // namespace foveal

@@ -56,7 +56,9 @@ bool amx_permitted() {
   return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
 }
 
-constexpr bool bit(std::uint32_t reg, int n) { return ((reg >> n) & 1U) != 0; }
+constexpr bool bit(std::uint32_t reg, int n) {
+  return ((reg >> n) & 1U) != 0;
+}
 
 }  // namespace
 
@@ -97,7 +99,9 @@ CpuInfo detect_cpu() {
   return out;
 }
 #else
-CpuInfo detect_cpu() { return {.model = "unknown"}; }
+CpuInfo detect_cpu() {
+  return {.model = "unknown"};
+}
 #endif
 
 Result<CpuIsa> choose_isa(const CpuInfo& cpu, std::string_view forced) {

@@ -1,5 +1,5 @@
-// Which instruction sets this CPU and this kernel offer: CPUID, XCR0 and, for AMX, the permission of the
-// kernel. Detected once by whoever owns the Context; forceable by name.
+// Which instruction sets this CPU and this kernel offer: CPUID, XCR0 and, for AMX, the permission
+// of the kernel. Detected once by whoever owns the Context; forceable by name.
 #pragma once
 
 #include <foveal/error.hpp>
@@ -16,9 +16,9 @@ enum class CpuIsa { kGeneric, kAvx2, kAvx512, kAmx };
 std::string_view isa_name(CpuIsa isa);  // "generic", "avx2", "avx512", "amx"
 
 struct CpuInfo {
-  std::string model;      // "AMD EPYC ..." or "unknown"
-  bool avx2 = false;      // with FMA and F16C
-  bool avx512 = false;    // F, BW, DQ, VL
+  std::string model;    // "AMD EPYC ..." or "unknown"
+  bool avx2 = false;    // with FMA and F16C
+  bool avx512 = false;  // F, BW, DQ, VL
   bool avx512_bf16 = false;
   bool amx_bf16 = false;  // tiles permitted by the kernel too
   CpuIsa best() const {

@@ -60,7 +60,9 @@ std::string render(std::string_view tmpl, const std::vector<ErrorField>& fields)
 
 }  // namespace
 
-std::span<const ErrorInfo> error_table() { return kTable; }
+std::span<const ErrorInfo> error_table() {
+  return kTable;
+}
 
 const ErrorInfo& error_info(ErrorCode code) {
   const auto it = std::lower_bound(kTable.begin(), kTable.end(), code,
@@ -90,11 +92,21 @@ std::string ErrorField::text() const {
   return std::get<std::string>(value);
 }
 
-std::string Error::id() const { return id_of(code_); }
-std::string_view Error::name() const { return error_info(code_).name; }
-int Error::http_status() const { return error_info(code_).http_status; }
-std::string Error::message() const { return render(error_info(code_).message, fields_); }
-std::string Error::fix() const { return render(error_info(code_).fix, fields_); }
+std::string Error::id() const {
+  return id_of(code_);
+}
+std::string_view Error::name() const {
+  return error_info(code_).name;
+}
+int Error::http_status() const {
+  return error_info(code_).http_status;
+}
+std::string Error::message() const {
+  return render(error_info(code_).message, fields_);
+}
+std::string Error::fix() const {
+  return render(error_info(code_).fix, fields_);
+}
 
 const ErrorField* Error::field(std::string_view name) const {
   const auto it = std::find_if(fields_.begin(), fields_.end(),

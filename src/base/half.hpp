@@ -1,5 +1,6 @@
-// Conversions between float32 and the 16-bit formats, exact in one direction and rounded to nearest even in
-// the other. Scalar and obvious; kernels have their own vector forms and are tested against these.
+// Conversions between float32 and the 16-bit formats, exact in one direction and rounded to nearest
+// even in the other. Scalar and obvious; kernels have their own vector forms and are tested against
+// these.
 #pragma once
 
 #include <bit>
@@ -43,7 +44,8 @@ inline std::uint16_t f32_to_f16(float value) {
   if (magnitude >= 0x477FF000U) {  // rounds to 65536 or more: infinity
     return static_cast<std::uint16_t>(sign | 0x7C00U);
   }
-  if (magnitude < 0x38800000U) {  // below 2^-14: subnormal; the addition rounds to multiples of 2^-24
+  if (magnitude <
+      0x38800000U) {  // below 2^-14: subnormal; the addition rounds to multiples of 2^-24
     const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3F000000U));
   }

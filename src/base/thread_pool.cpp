@@ -1,4 +1,5 @@
-// Threads wait on a condition variable between jobs; inside a job they take indices from one atomic counter.
+// Threads wait on a condition variable between jobs; inside a job they take indices from one atomic
+// counter.
 #include "base/thread_pool.hpp"
 
 #include <sched.h>
@@ -59,8 +60,7 @@ void ThreadPool::work(int worker) {
   }
 }
 
-void ThreadPool::run(std::int64_t count,
-                     const std::function<void(std::int64_t, int)>& task) {
+void ThreadPool::run(std::int64_t count, const std::function<void(std::int64_t, int)>& task) {
   if (count <= 0) {
     return;
   }
@@ -79,7 +79,8 @@ void ThreadPool::run(std::int64_t count,
     ++generation_;
   }
   // As many as there is work for beside the caller: a short job wakes few.
-  const auto helpers = std::min<std::int64_t>(count - 1, static_cast<std::int64_t>(workers_.size()));
+  const auto helpers =
+      std::min<std::int64_t>(count - 1, static_cast<std::int64_t>(workers_.size()));
   if (helpers == static_cast<std::int64_t>(workers_.size())) {
     wake_.notify_all();
   } else {

@@ -1,6 +1,6 @@
-// A pool of threads that sleep when there is no work. One blocking call at a time per pool: run() hands out
-// task numbers to the caller's thread and to the workers until all are done. Which thread takes which task
-// is not fixed, so tasks must not let their result depend on it.
+// A pool of threads that sleep when there is no work. One blocking call at a time per pool: run()
+// hands out task numbers to the caller's thread and to the workers until all are done. Which thread
+// takes which task is not fixed, so tasks must not let their result depend on it.
 #pragma once
 
 #include <foveal/error.hpp>
@@ -25,8 +25,9 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls task(index, worker) once for each index in [0, count); worker in [0, size()). Returns when all are
-  // done. Several threads may call it: they take turns. A task must not call run() of the same pool, nor throw.
+  // Calls task(index, worker) once for each index in [0, count); worker in [0, size()). Returns
+  // when all are done. Several threads may call it: they take turns. A task must not call run() of
+  // the same pool, nor throw.
   void run(std::int64_t count, const std::function<void(std::int64_t index, int worker)>& task);
 
   // CPUs that this process may use (affinity and cgroup quota), at least 1.
@@ -41,10 +42,10 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable done_;
-  Job* job_ = nullptr;          // guarded by mutex_
+  Job* job_ = nullptr;            // guarded by mutex_
   std::uint64_t generation_ = 0;  // guarded by mutex_
-  int busy_ = 0;                // workers inside the current job, guarded by mutex_
-  bool stop_ = false;           // guarded by mutex_
+  int busy_ = 0;                  // workers inside the current job, guarded by mutex_
+  bool stop_ = false;             // guarded by mutex_
   std::vector<std::thread> workers_;
 };
 

@@ -2,7 +2,8 @@
 
 namespace foveal::layers {
 
-Result<TensorView> normed(const Pass& pass, const ops::NormWeights& weights, const ConstTensorView& in) {
+Result<TensorView> normed(const Pass& pass, const ops::NormWeights& weights,
+                          const ConstTensorView& in) {
   FOVEAL_TRY(const TensorView out, pass.arena.take(pass.compute, in.shape, "norm"));
   FOVEAL_TRY_STATUS(ops::norm(pass.exec, in, weights, out));
   return out;
@@ -12,19 +13,21 @@ Status block(const Pass& pass, const BlockWeights& weights, const BlockArgs& arg
   const Arena::Mark mark = pass.arena.mark();
   {
     FOVEAL_TRY(const TensorView in, normed(pass, weights.norm1, args.hidden));
-    FOVEAL_TRY_STATUS(vision_attention(pass, weights.attention,
-                                       {.in = in,
-                                        .plan = args.plan,
-                                        .rope = args.rope,
-                                        .scale = weights.has_scales ? weights.scale1.data<float>() : nullptr,
-                                        .hidden = args.hidden}));
+    FOVEAL_TRY_STATUS(
+        vision_attention(pass, weights.attention,
+                         {.in = in,
+                          .plan = args.plan,
+                          .rope = args.rope,
+                          .scale = weights.has_scales ? weights.scale1.data<float>() : nullptr,
+                          .hidden = args.hidden}));
     pass.arena.release(mark);
   }
   FOVEAL_TRY(const TensorView in, normed(pass, weights.norm2, args.hidden));
-  FOVEAL_TRY_STATUS(mlp(pass, weights.mlp, {.in = in,
-                                            .out = args.hidden,
-                                            .scale = weights.has_scales ? weights.scale2.data<float>() : nullptr,
-                                            .residual = args.hidden}));
+  FOVEAL_TRY_STATUS(mlp(pass, weights.mlp,
+                        {.in = in,
+                         .out = args.hidden,
+                         .scale = weights.has_scales ? weights.scale2.data<float>() : nullptr,
+                         .residual = args.hidden}));
   pass.arena.release(mark);
   return {};
 }

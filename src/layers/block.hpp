@@ -1,4 +1,5 @@
-// A pre-norm transformer block: hidden += scale1 * attention(norm1(hidden)); hidden += scale2 * mlp(norm2(hidden)).
+// A pre-norm transformer block: hidden += scale1 * attention(norm1(hidden)); hidden += scale2 *
+// mlp(norm2(hidden)).
 #pragma once
 
 #include "layers/mlp.hpp"
@@ -25,6 +26,7 @@ struct BlockArgs {
 Status block(const Pass& pass, const BlockWeights& weights, const BlockArgs& args);
 
 // norm(in) in pass.compute, in the arena: what a matrix product reads.
-Result<TensorView> normed(const Pass& pass, const ops::NormWeights& weights, const ConstTensorView& in);
+Result<TensorView> normed(const Pass& pass, const ops::NormWeights& weights,
+                          const ConstTensorView& in);
 
 }  // namespace foveal::layers

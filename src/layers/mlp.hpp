@@ -16,9 +16,9 @@ struct MlpWeights {
 };
 
 struct MlpArgs {
-  ConstTensorView in;                       // (M, D) in pass.compute
-  TensorView out;                           // (M, N) f32
-  const float* scale = nullptr;             // (N) layer scale, may be null
+  ConstTensorView in;                         // (M, D) in pass.compute
+  TensorView out;                             // (M, N) f32
+  const float* scale = nullptr;               // (N) layer scale, may be null
   std::optional<ConstTensorView> residual{};  // (M, N) f32; may be `out` itself
 };
 

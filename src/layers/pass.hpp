@@ -1,4 +1,5 @@
-// What a layer needs beside its weights and inputs: where it runs, scratch memory, the dtype of the products.
+// What a layer needs beside its weights and inputs: where it runs, scratch memory, the dtype of the
+// products.
 #pragma once
 
 #include "ops/exec.hpp"
@@ -6,7 +7,8 @@
 
 namespace foveal::layers {
 
-// Hidden states stay in f32 between layers; inputs of matrix products are in `compute` (f32 or bf16).
+// Hidden states stay in f32 between layers; inputs of matrix products are in `compute` (f32 or
+// bf16).
 struct Pass {
   const Exec& exec;
   Arena& arena;

@@ -4,7 +4,8 @@ namespace foveal::layers {
 namespace {
 
 // Third `which` (0 q, 1 k, 2 v) of a fused (T, 3, H, D) buffer, as (T, H, D) without a copy.
-TensorView part(const TensorView& fused, std::int64_t which, std::int64_t heads, std::int64_t head_dim) {
+TensorView part(const TensorView& fused, std::int64_t which, std::int64_t heads,
+                std::int64_t head_dim) {
   const std::int64_t width = heads * head_dim;
   auto* base = fused.as<std::byte>() + which * width * dtype_size(fused.dtype).v;
   Strides strides{};
@@ -22,8 +23,8 @@ TensorView flat(const TensorView& x) {
   return {x.data, x.dtype, {x.shape[0], x.shape[1] * x.shape[2]}, strides, x.device};
 }
 
-Status norm_heads(const Pass& pass, const std::optional<ops::NormWeights>& weights, QkNormScope scope,
-                  const TensorView& x) {
+Status norm_heads(const Pass& pass, const std::optional<ops::NormWeights>& weights,
+                  QkNormScope scope, const TensorView& x) {
   if (!weights) {
     return {};
   }
@@ -33,7 +34,8 @@ Status norm_heads(const Pass& pass, const std::optional<ops::NormWeights>& weigh
 
 }  // namespace
 
-Status run_attention(const Pass& pass, const AttentionPlan& plan, const QkvView& in, const TensorView& out) {
+Status run_attention(const Pass& pass, const AttentionPlan& plan, const QkvView& in,
+                     const TensorView& out) {
   FOVEAL_TRY(const TensorView scratch,
              pass.arena.take(DType::kU8, {plan.workspace_size().v}, "attention workspace"));
   return plan.run(in, {.out = out},
@@ -41,7 +43,8 @@ Status run_attention(const Pass& pass, const AttentionPlan& plan, const QkvView&
                   {.pool = pass.exec.pool});
 }
 
-Status vision_attention(const Pass& pass, const VisionAttentionWeights& weights, const AttentionArgs& args) {
+Status vision_attention(const Pass& pass, const VisionAttentionWeights& weights,
+                        const AttentionArgs& args) {
   const std::int64_t rows = args.in.shape[0];
   const std::int64_t width = weights.num_heads * weights.head_dim;
   const Arena::Mark mark = pass.arena.mark();
@@ -56,10 +59,10 @@ Status vision_attention(const Pass& pass, const VisionAttentionWeights& weights,
     FOVEAL_TRY_STATUS(ops::rope(pass.exec, q, args.rope->cos, args.rope->sin, args.rope->style));
     FOVEAL_TRY_STATUS(ops::rope(pass.exec, k, args.rope->cos, args.rope->sin, args.rope->style));
   }
-  FOVEAL_TRY(const TensorView context, pass.arena.take(pass.compute, {rows, weights.num_heads, weights.head_dim},
-                                                       "attention output"));
-  FOVEAL_TRY_STATUS(run_attention(pass, *args.plan,
-                                  {.q = q, .k = k, .v = v}, context));
+  FOVEAL_TRY(const TensorView context,
+             pass.arena.take(pass.compute, {rows, weights.num_heads, weights.head_dim},
+                             "attention output"));
+  FOVEAL_TRY_STATUS(run_attention(pass, *args.plan, {.q = q, .k = k, .v = v}, context));
   FOVEAL_TRY_STATUS(ops::linear(
       pass.exec, {.in = ConstTensorView(context.data, pass.compute, {rows, width}, context.device),
                   .weights = &weights.proj,

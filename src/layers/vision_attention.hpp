@@ -1,5 +1,5 @@
-// The vision attention layer: fused qkv projection, optional q/k norm and rotary, packed attention by the
-// plan, output projection with layer scale and residual.
+// The vision attention layer: fused qkv projection, optional q/k norm and rotary, packed attention
+// by the plan, output projection with layer scale and residual.
 #pragma once
 
 #include "layers/pass.hpp"
@@ -13,7 +13,10 @@
 
 namespace foveal::layers {
 
-enum class QkNormScope : std::uint8_t { kPerHead, kWholeWidth };  // weight (head_dim) or (num_heads * head_dim)
+enum class QkNormScope : std::uint8_t {
+  kPerHead,
+  kWholeWidth
+};  // weight (head_dim) or (num_heads * head_dim)
 
 struct VisionAttentionWeights {
   ops::LinearWeights qkv;   // (3 * num_heads * head_dim, D), rows q then k then v
@@ -32,7 +35,7 @@ struct RopeTable {
 };
 
 struct AttentionArgs {
-  ConstTensorView in;                  // (T, D) in pass.compute, normed
+  ConstTensorView in;                   // (T, D) in pass.compute, normed
   const AttentionPlan* plan = nullptr;  // never null; its q and k sequences cover T rows
   std::optional<RopeTable> rope{};
   const float* scale = nullptr;  // (D) layer scale, may be null
@@ -40,9 +43,11 @@ struct AttentionArgs {
 };
 
 // hidden += scale * proj(attention(qkv(in)))
-Status vision_attention(const Pass& pass, const VisionAttentionWeights& weights, const AttentionArgs& args);
+Status vision_attention(const Pass& pass, const VisionAttentionWeights& weights,
+                        const AttentionArgs& args);
 
 // Runs a plan with workspace from the arena.
-Status run_attention(const Pass& pass, const AttentionPlan& plan, const QkvView& in, const TensorView& out);
+Status run_attention(const Pass& pass, const AttentionPlan& plan, const QkvView& in,
+                     const TensorView& out);
 
 }  // namespace foveal::layers

@@ -63,7 +63,9 @@ const json* Config::find(std::string_view field) const {
   return it == object_->end() || it->is_null() ? nullptr : &*it;
 }
 
-bool Config::has(std::string_view field) const { return find(field) != nullptr; }
+bool Config::has(std::string_view field) const {
+  return find(field) != nullptr;
+}
 
 bool Config::is_integer(std::string_view field) const {
   const json* value = find(field);
@@ -77,13 +79,16 @@ bool Config::is_object(std::string_view field) const {
 
 Error Config::bad(std::string_view field, std::string_view expected) const {
   const json* value = find(field);
-  std::string shown = value == nullptr ? "absent" : value->dump(-1, ' ', true, json::error_handler_t::replace);
+  std::string shown =
+      value == nullptr ? "absent" : value->dump(-1, ' ', true, json::error_handler_t::replace);
   constexpr std::size_t kShown = 80;
   if (shown.size() > kShown) {
     shown = shown.substr(0, kShown) + "...";
   }
-  return Error(ErrorCode::kConfigField,
-               {{"file", file_}, {"field", path_ + std::string(field)}, {"value", shown}, {"expected", expected}});
+  return Error(ErrorCode::kConfigField, {{"file", file_},
+                                         {"field", path_ + std::string(field)},
+                                         {"value", shown},
+                                         {"expected", expected}});
 }
 
 Result<Config> Config::child(std::string_view field) const {
@@ -98,7 +103,8 @@ Result<Config> Config::child(std::string_view field) const {
   return out;
 }
 
-Result<std::int64_t> Config::integer(std::string_view field, std::int64_t fallback, IntRange range) const {
+Result<std::int64_t> Config::integer(std::string_view field, std::int64_t fallback,
+                                     IntRange range) const {
   const json* value = find(field);
   if (value == nullptr) {
     return fallback;
@@ -116,7 +122,8 @@ Result<double> Config::real(std::string_view field, double fallback, double min,
     return fallback;
   }
   if (!value->is_number() || !(value->get<double>() >= min && value->get<double>() <= max)) {
-    return bad(field, "a number from " + ErrorField("", min).text() + " to " + ErrorField("", max).text());
+    return bad(field,
+               "a number from " + ErrorField("", min).text() + " to " + ErrorField("", max).text());
   }
   return value->get<double>();
 }
@@ -143,7 +150,8 @@ Result<bool> Config::flag(std::string_view field, bool fallback) const {
   return value->get<bool>();
 }
 
-Result<std::vector<std::int64_t>> Config::integers(std::string_view field, std::vector<std::int64_t> fallback,
+Result<std::vector<std::int64_t>> Config::integers(std::string_view field,
+                                                   std::vector<std::int64_t> fallback,
                                                    IntRange range) const {
   const json* value = find(field);
   if (value == nullptr) {
@@ -164,7 +172,8 @@ Result<std::vector<std::int64_t>> Config::integers(std::string_view field, std::
   return out;
 }
 
-Result<std::vector<double>> Config::reals(std::string_view field, std::vector<double> fallback) const {
+Result<std::vector<double>> Config::reals(std::string_view field,
+                                          std::vector<double> fallback) const {
   const json* value = find(field);
   if (value == nullptr) {
     return fallback;
@@ -200,13 +209,15 @@ Result<std::vector<std::string>> Config::texts(std::string_view field) const {
   return out;
 }
 
-Result<Config::Pair> Config::pair(std::string_view field, std::int64_t fallback, IntRange range) const {
+Result<Config::Pair> Config::pair(std::string_view field, std::int64_t fallback,
+                                  IntRange range) const {
   const json* value = find(field);
   if (value == nullptr) {
     return Pair{fallback, fallback};
   }
   if (value->is_array()) {
-    if (value->size() != 2 || !inside(as_integer((*value)[0]), range) || !inside(as_integer((*value)[1]), range)) {
+    if (value->size() != 2 || !inside(as_integer((*value)[0]), range) ||
+        !inside(as_integer((*value)[1]), range)) {
       return bad(field, range_text(range) + ", or a pair of them");
     }
     return Pair{*as_integer((*value)[0]), *as_integer((*value)[1])};

@@ -1,5 +1,6 @@
-// Typed, range-checked reading of config.json and preprocessor_config.json. A missing field takes the default
-// that transformers has for the family; a wrong one is an error that names file, field and value.
+// Typed, range-checked reading of config.json and preprocessor_config.json. A missing field takes
+// the default that transformers has for the family; a wrong one is an error that names file, field
+// and value.
 #pragma once
 
 #include <foveal/error.hpp>
@@ -33,11 +34,13 @@ class Config {
   // The object under `field`; an empty object where it is absent.
   Result<Config> child(std::string_view field) const;
 
-  Result<std::int64_t> integer(std::string_view field, std::int64_t fallback, IntRange range = {}) const;
+  Result<std::int64_t> integer(std::string_view field, std::int64_t fallback,
+                               IntRange range = {}) const;
   Result<double> real(std::string_view field, double fallback, double min, double max) const;
   Result<std::string> text(std::string_view field, std::string_view fallback) const;
   Result<bool> flag(std::string_view field, bool fallback) const;
-  Result<std::vector<std::int64_t>> integers(std::string_view field, std::vector<std::int64_t> fallback,
+  Result<std::vector<std::int64_t>> integers(std::string_view field,
+                                             std::vector<std::int64_t> fallback,
                                              IntRange range = {}) const;
   Result<std::vector<double>> reals(std::string_view field, std::vector<double> fallback) const;
   Result<std::vector<std::string>> texts(std::string_view field) const;

@@ -43,7 +43,8 @@ std::optional<std::string> with_extension(const std::vector<std::string>& names,
 }
 
 bool is_pickle(std::string_view name) {
-  return name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt") || name.ends_with(".ckpt");
+  return name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt") ||
+         name.ends_with(".ckpt");
 }
 
 std::optional<Error> foreign_file(const fs::path& path) {
@@ -60,9 +61,12 @@ std::optional<Error> foreign_file(const fs::path& path) {
   return std::nullopt;
 }
 
-// Why a folder without readable weights or config is none of ours; nullopt where nothing foreign shows.
+// Why a folder without readable weights or config is none of ours; nullopt where nothing foreign
+// shows.
 std::optional<Error> foreign_folder(const fs::path& folder, const std::vector<std::string>& names) {
-  const auto has = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const auto has = [&](std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   const std::string path = folder.string();
   const bool config = has("config.json");
   if (has("open_clip_config.json") && !config) {
@@ -93,7 +97,8 @@ std::optional<fs::path> in_cache(const std::string& model, const fs::path& cache
       name.find("..") != std::string::npos || revision.find("..") != std::string::npos) {
     return std::nullopt;
   }
-  const fs::path repo = cache / ("models--" + name.substr(0, slash) + "--" + name.substr(slash + 1));
+  const fs::path repo =
+      cache / ("models--" + name.substr(0, slash) + "--" + name.substr(slash + 1));
   std::string commit = revision;
   if (std::ifstream ref(repo / "refs" / revision); ref) {
     std::getline(ref, commit);
@@ -109,7 +114,8 @@ std::optional<fs::path> in_cache(const std::string& model, const fs::path& cache
 }
 
 Error file_missing(const std::string& folder, std::string_view file, std::string_view expected) {
-  return Error(ErrorCode::kModelFileMissing, {{"folder", folder}, {"file", file}, {"expected", expected}});
+  return Error(ErrorCode::kModelFileMissing,
+               {{"folder", folder}, {"file", file}, {"expected", expected}});
 }
 
 Result<Config> open_config(const fs::path& path) {
@@ -153,7 +159,8 @@ Result<ModelFolder> open_model_folder(const std::string& path) {
     return *std::move(error);
   }
   if (!present(folder / "config.json")) {
-    return file_missing(path, "config.json", "pass a folder that save_pretrained or `hf download` made");
+    return file_missing(path, "config.json",
+                        "pass a folder that save_pretrained or `hf download` made");
   }
   FOVEAL_TRY(Config config, open_config(folder / "config.json"));
   if (config.has("pretrained_cfg") || (config.has("architecture") && !config.has("model_type"))) {
@@ -174,7 +181,8 @@ Result<ModelFolder> open_model_folder(const std::string& path) {
     }
   }
   return file_missing(path, "preprocessor_config.json",
-                      "download preprocessor_config.json (or processor_config.json) too: sizes and means are in it");
+                      "download preprocessor_config.json (or processor_config.json) too: sizes and "
+                      "means are in it");
 }
 
 }  // namespace foveal

@@ -1,5 +1,5 @@
-// From what the user names to an opened model folder: look-up in the Hugging Face cache, recognition of
-// formats that Foveal does not read, config.json and the preprocessor's file.
+// From what the user names to an opened model folder: look-up in the Hugging Face cache,
+// recognition of formats that Foveal does not read, config.json and the preprocessor's file.
 #pragma once
 
 #include "model/config.hpp"

@@ -2,25 +2,10 @@
 #pragma once
 
 #include "model/model.hpp"
+#include "model/position_cache.hpp"
 #include "model/tower.hpp"
 
-#include <list>
-#include <mutex>
-#include <utility>
-
 namespace foveal {
-
-// Position tables resampled to the grids that were seen lately; bounded, shared by threads.
-class PositionCache {
- public:
-  // Rows in the order of the tower's tokens (merge blocks where it merges). (grid.h * grid.w, hidden) f32.
-  Result<std::shared_ptr<const Tensor>> get(const TowerSpec& spec, const Tensor& table, ops::GridSize grid);
-
- private:
-  static constexpr std::size_t kEntries = 32;  // most batches hold few distinct grids; a table is some MB
-  std::mutex mutex_;
-  std::list<std::pair<ops::GridSize, std::shared_ptr<const Tensor>>> entries_;  // latest first
-};
 
 struct ForwardModel {
   const TowerSpec& spec;

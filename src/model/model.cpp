@@ -25,10 +25,13 @@ Result<const Family*> find_family(const ModelFolder& folder) {
     }
   }
   return Error(ErrorCode::kFamilyUnknown,
-               {{"folder", folder.path}, {"model_type", model_type.empty() ? "(none)" : model_type}, {"known", known}});
+               {{"folder", folder.path},
+                {"model_type", model_type.empty() ? "(none)" : model_type},
+                {"known", known}});
 }
 
-// The prefix under which most blocks are found; the first where there are none, so that errors name it.
+// The prefix under which most blocks are found; the first where there are none, so that errors name
+// it.
 std::string weight_prefix(const TowerSpec& spec, const WeightFiles& files) {
   const std::string block = spec.block.prefix.substr(0, spec.block.prefix.find("{}"));
   std::string best = spec.weight_prefixes.front();
@@ -36,8 +39,9 @@ std::string weight_prefix(const TowerSpec& spec, const WeightFiles& files) {
   const std::vector<std::string> names = files.names();
   for (const std::string& prefix : spec.weight_prefixes) {
     const std::string start = prefix + block;
-    const auto count = std::count_if(names.begin(), names.end(),
-                                     [&](const std::string& name) { return name.starts_with(start); });
+    const auto count = std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+      return name.starts_with(start);
+    });
     if (count > most) {
       most = count;
       best = prefix;
@@ -47,10 +51,11 @@ std::string weight_prefix(const TowerSpec& spec, const WeightFiles& files) {
 }
 
 std::string quantisation_method(const ModelFolder& folder) {
-  if (auto config = folder.config.child("quantization_config"); config && folder.config.has("quantization_config")) {
-    return config->text("quant_method", "quantization_config").and_then([](std::string m) {
-      return Result<std::string>(std::move(m));
-    }).value();
+  if (auto config = folder.config.child("quantization_config");
+      config && folder.config.has("quantization_config")) {
+    return config->text("quant_method", "quantization_config")
+        .and_then([](std::string m) { return Result<std::string>(std::move(m)); })
+        .value();
   }
   return "";
 }
@@ -59,8 +64,8 @@ std::string dtypes_text(const std::set<DType>& dtypes) {
   return dtypes.size() == 1 ? std::string(dtype_name(*dtypes.begin())) : "mixed";
 }
 
-// Name, shape, dtype and a digest of the first 64 KiB of every used tensor: enough to tell two checkpoints
-// apart without reading all of a large one.
+// Name, shape, dtype and a digest of the first 64 KiB of every used tensor: enough to tell two
+// checkpoints apart without reading all of a large one.
 std::string weights_digest(const WeightFiles& files, const std::set<std::string>& used) {
   constexpr std::int64_t kSample = 64 << 10;
   Sha256 digest;
@@ -118,10 +123,12 @@ Result<Model> Model::load(const LoadOptions& options) {
   state->attention_backend = options.attention_backend;
   // Auto is resolved by the caller, who knows the machine; f16 computes in f32 on the CPU.
   state->compute = options.encoder.dtype == ComputeDType::kBF16 ? DType::kBF16 : DType::kF32;
-  state->normalization = make_normalization_table(spec.preprocess.normalization, options.encoder.resize);
+  state->normalization =
+      make_normalization_table(spec.preprocess.normalization, options.encoder.resize);
 
   const std::string quantised = quantisation_method(folder);
-  TensorLoader loader(state->files, weight_prefix(spec, state->files), spec.family, !quantised.empty());
+  TensorLoader loader(state->files, weight_prefix(spec, state->files), spec.family,
+                      !quantised.empty());
   FOVEAL_TRY(state->weights, load_tower(spec, loader, state->exec, state->compute));
   state->used_tensors = loader.used();
 
@@ -149,7 +156,9 @@ Result<Model> Model::load(const LoadOptions& options) {
   return Model(std::move(state));
 }
 
-const ModelInfo& Model::info() const { return state_->info; }
+const ModelInfo& Model::info() const {
+  return state_->info;
+}
 
 Result<ImageTokens> Model::tokens_for(int height, int width, std::string_view name) const {
   const TowerSpec& spec = state_->spec;
@@ -159,20 +168,25 @@ Result<ImageTokens> Model::tokens_for(int height, int width, std::string_view na
   ImageTokens out;
   out.grid_h = plan.final_size.height / g.patch_size;
   out.grid_w = plan.final_size.width / g.patch_size;
-  const auto grid_text = [](std::int64_t h, std::int64_t w) { return std::to_string(h) + " x " + std::to_string(w); };
+  const auto grid_text = [](std::int64_t h, std::int64_t w) {
+    return std::to_string(h) + " x " + std::to_string(w);
+  };
   const bool fixed = spec.positions && spec.positions->use == PositionSpec::Use::kAsTrained &&
                      state_->options.positions == PositionMode::kAsTrained;
-  const bool fits = !spec.positions || ops::GridSize{out.grid_h, out.grid_w} == spec.positions->grid;
+  const bool fits =
+      !spec.positions || ops::GridSize{out.grid_h, out.grid_w} == spec.positions->grid;
   if (out.grid_h < 1 || out.grid_w < 1 || (fixed && !fits)) {
-    return Error(ErrorCode::kImageSizeUnsupported,
-                 {{"file", name},
-                  {"grid", grid_text(out.grid_h, out.grid_w)},
-                  {"family", spec.family},
-                  {"expected", spec.positions ? grid_text(spec.positions->grid.h, spec.positions->grid.w)
-                                              : std::string("at least 1 x 1")}});
+    return Error(
+        ErrorCode::kImageSizeUnsupported,
+        {{"file", name},
+         {"grid", grid_text(out.grid_h, out.grid_w)},
+         {"family", spec.family},
+         {"expected", spec.positions ? grid_text(spec.positions->grid.h, spec.positions->grid.w)
+                                     : std::string("at least 1 x 1")}});
   }
   out.sequence_rows = spec.prefix_rows() + out.grid_h * out.grid_w;
-  out.tokens = spec.is_merging() ? out.grid_h * out.grid_w / (g.merge_size * g.merge_size) : out.sequence_rows;
+  out.tokens = spec.is_merging() ? out.grid_h * out.grid_w / (g.merge_size * g.merge_size)
+                                 : out.sequence_rows;
   return out;
 }
 
@@ -190,8 +204,8 @@ Result<PreparedImage> Model::prepare(const Image& image, std::string_view name) 
   return out;
 }
 
-Status Model::forward(std::span<const PreparedImage> images, const ForwardRequest& request, Arena& arena,
-                      std::span<ImageResult> results) const {
+Status Model::forward(std::span<const PreparedImage> images, const ForwardRequest& request,
+                      Arena& arena, std::span<ImageResult> results) const {
   const ForwardModel model{.spec = state_->spec,
                            .weights = state_->weights,
                            .normalization = state_->normalization,

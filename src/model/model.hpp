@@ -1,5 +1,6 @@
-// A loaded vision model: what a picture becomes, its preparation, and the forward pass of a packed batch.
-// Thread-safe after load: prepare() may run on many threads, forward() on one thread a scratch.
+// A loaded vision model: what a picture becomes, its preparation, and the forward pass of a packed
+// batch. Thread-safe after load: prepare() may run on many threads, forward() on one thread a
+// scratch.
 #pragma once
 
 #include "attention/backend.hpp"
@@ -55,8 +56,8 @@ class Model {
   // One packed forward over the batch. results[i].outputs are filled for images[i].
   Status forward(std::span<const PreparedImage> images, const ForwardRequest& request, Arena& arena,
                  std::span<ImageResult> results) const;
-  // JSON object of what decides the numbers: family, weights (names, shapes, dtypes and a digest of 64 KiB of
-  // each used tensor), preprocessing. Stable across machines.
+  // JSON object of what decides the numbers: family, weights (names, shapes, dtypes and a digest of
+  // 64 KiB of each used tensor), preprocessing. Stable across machines.
   std::string content_fingerprint() const;
 
   struct State;

@@ -18,10 +18,10 @@ constexpr int kMaxSide = 1 << 16;  // a sane bound for sizes in a config, not fo
 struct Defaults {
   std::string_view prefix;  // of image_processor_type or feature_extractor_type
   ProcessorClass processor;
-  int resample;          // PIL's number
+  int resample;           // PIL's number
   SizeRule integer_size;  // what `"size": 224` means
-  int size;              // where the file has none
-  int crop;              // 0: do_center_crop is off by default
+  int size;               // where the file has none
+  int crop;               // 0: do_center_crop is off by default
   const std::array<double, 3>& mean;
   const std::array<double, 3>& std;
 };
@@ -35,8 +35,8 @@ constexpr std::array<Defaults, 5> kDefaults{{
     {"Qwen2VL", ProcessorClass::kQwen2Vl, 3, SizeRule::kSmart, 0, 0, kClipMean, kClipStd},
 }};
 
-Error unsupported(const Config& config, std::string_view family, std::string_view field, std::string value,
-                  std::string_view expected) {
+Error unsupported(const Config& config, std::string_view family, std::string_view field,
+                  std::string value, std::string_view expected) {
   return Error(ErrorCode::kPreprocessorUnsupported, {{"file", config.file()},
                                                      {"field", field},
                                                      {"value", std::move(value)},
@@ -44,7 +44,8 @@ Error unsupported(const Config& config, std::string_view family, std::string_vie
                                                      {"expected", expected}});
 }
 
-Result<const Defaults*> defaults_for(const Config& config, ProcessorClass fallback, std::string_view family) {
+Result<const Defaults*> defaults_for(const Config& config, ProcessorClass fallback,
+                                     std::string_view family) {
   std::string name;
   std::string_view field = "image_processor_type";
   FOVEAL_TRY(name, config.text(field, ""));
@@ -53,9 +54,11 @@ Result<const Defaults*> defaults_for(const Config& config, ProcessorClass fallba
     FOVEAL_TRY(name, config.text(field, ""));
   }
   for (const Defaults& row : kDefaults) {
-    const std::string_view rest = std::string_view(name).substr(std::min(row.prefix.size(), name.size()));
+    const std::string_view rest =
+        std::string_view(name).substr(std::min(row.prefix.size(), name.size()));
     if (name.empty() ? row.processor == fallback
-                     : name.starts_with(row.prefix) && (rest.starts_with("Image") || rest.starts_with("Feature"))) {
+                     : name.starts_with(row.prefix) &&
+                           (rest.starts_with("Image") || rest.starts_with("Feature"))) {
       return &row;
     }
   }
@@ -95,7 +98,8 @@ Result<ImageSize> read_rectangle(const Config& config, std::string_view field, i
   return ImageSize{static_cast<int>(height), static_cast<int>(width)};
 }
 
-Status read_size(const Config& config, const Defaults& defaults, std::string_view family, PreprocessSpec& out) {
+Status read_size(const Config& config, const Defaults& defaults, std::string_view family,
+                 PreprocessSpec& out) {
   FOVEAL_TRY(const bool resize, config.flag("do_resize", true));
   if (!resize) {
     out.rule = SizeRule::kKeep;
@@ -137,7 +141,8 @@ Status read_smart_size(const Config& config, std::string_view family, const Patc
                        PreprocessSpec& out) {
   FOVEAL_TRY(const bool resize, config.flag("do_resize", true));
   if (!resize) {
-    return unsupported(config, family, "do_resize", "false", "pictures are resized to multiples of the patch");
+    return unsupported(config, family, "do_resize", "false",
+                       "pictures are resized to multiples of the patch");
   }
   out.rule = SizeRule::kSmart;
   constexpr IntRange kArea{.min = 1, .max = std::int64_t{1} << 40};
@@ -195,7 +200,9 @@ Status read_normalization(const Config& config, const Defaults& defaults, Normal
 }
 
 // Python's round: half to even.
-double round_half_even(double x) { return std::nearbyint(x); }
+double round_half_even(double x) {
+  return std::nearbyint(x);
+}
 
 // transformers, models/qwen2_vl/image_processing_qwen2_vl.py smart_resize.
 ImageSize smart_size(const PreprocessSpec& spec, int factor, ImageSize size) {
@@ -218,8 +225,8 @@ ImageSize smart_size(const PreprocessSpec& spec, int factor, ImageSize size) {
 
 }  // namespace
 
-Result<PreprocessSpec> read_preprocess(const Config& config, ProcessorClass fallback, std::string_view family,
-                                       const PatchGeometry& geometry) {
+Result<PreprocessSpec> read_preprocess(const Config& config, ProcessorClass fallback,
+                                       std::string_view family, const PatchGeometry& geometry) {
   FOVEAL_TRY(const Defaults* defaults, defaults_for(config, fallback, family));
   PreprocessSpec out;
   FOVEAL_TRY(out.filter, read_filter(config, defaults->resample, family));
@@ -231,13 +238,15 @@ Result<PreprocessSpec> read_preprocess(const Config& config, ProcessorClass fall
   FOVEAL_TRY_STATUS(read_size(config, *defaults, family, out));
   FOVEAL_TRY(const bool crop, config.flag("do_center_crop", defaults->crop > 0));
   if (crop) {
-    FOVEAL_TRY(out.crop, read_rectangle(config, "crop_size", defaults->crop > 0 ? defaults->crop : 224));
+    FOVEAL_TRY(out.crop,
+               read_rectangle(config, "crop_size", defaults->crop > 0 ? defaults->crop : 224));
   }
   return out;
 }
 
-Result<SizePlan> plan_size(const PreprocessSpec& spec, const PatchGeometry& geometry, ImageSize size,
-                           ImageBackend backend, std::string_view name, std::string_view family) {
+Result<SizePlan> plan_size(const PreprocessSpec& spec, const PatchGeometry& geometry,
+                           ImageSize size, ImageBackend backend, std::string_view name,
+                           std::string_view family) {
   constexpr std::int64_t kMaxRatio = 200;  // smart_resize's own
   SizePlan out;
   switch (spec.rule) {
@@ -248,8 +257,9 @@ Result<SizePlan> plan_size(const PreprocessSpec& spec, const PatchGeometry& geom
       out.resized = spec.exact;
       break;
     case SizeRule::kShortestEdge:
-      out.resized = spec.longest_edge ? shortest_edge_size(size, spec.shortest_edge, *spec.longest_edge)
-                                      : shortest_edge_size(size, spec.shortest_edge);
+      out.resized = spec.longest_edge
+                        ? shortest_edge_size(size, spec.shortest_edge, *spec.longest_edge)
+                        : shortest_edge_size(size, spec.shortest_edge);
       break;
     case SizeRule::kSmart: {
       const std::int64_t longer = std::max(size.height, size.width);

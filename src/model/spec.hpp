@@ -1,5 +1,6 @@
-// What a family says about a tower: sizes, tensor names, and which of the known parts it is made of. A
-// description only: no weight, no device, nothing to compute with. tower.cpp loads and runs any of these.
+// What a family says about a tower: sizes, tensor names, and which of the known parts it is made
+// of. A description only: no weight, no device, nothing to compute with. tower.cpp loads and runs
+// any of these.
 #pragma once
 
 #include "model/preprocess.hpp"
@@ -42,9 +43,9 @@ struct PositionSpec {
     kAsTrained,  // other grids only when the caller asks for interpolation
     kAlways,     // resampled whenever the grid differs
   };
-  std::string table;    // (N, hidden) or (1, N, hidden)
+  std::string table;  // (N, hidden) or (1, N, hidden)
   int table_rank = 2;
-  ops::GridSize grid;   // of the table, without the CLS row
+  ops::GridSize grid;        // of the table, without the CLS row
   bool has_cls_row = false;  // row 0 belongs to the CLS token
   ops::GridFilter filter = ops::GridFilter::kBicubic;
   Use use = Use::kAsTrained;
@@ -118,8 +119,8 @@ struct ClsHead {
 
 // SigLIP: a learned probe attends to all tokens, then x + mlp(norm(x)).
 struct AttentionPoolHead {
-  std::string probe;         // (1, 1, hidden)
-  std::string in_proj;       // NAME_weight (3 * hidden, hidden), NAME_bias
+  std::string probe;    // (1, 1, hidden)
+  std::string in_proj;  // NAME_weight (3 * hidden, hidden), NAME_bias
   LinearSpec out_proj;
   NormSpec norm;
   MlpSpec mlp;
@@ -128,7 +129,10 @@ struct AttentionPoolHead {
 
 // merge_size^2 neighbouring tokens become one visual token.
 struct MergerSpec {
-  enum class NormAt : std::uint8_t { kBeforeMerge /*(hidden)*/, kAfterMerge /*(hidden * merge^2)*/ };
+  enum class NormAt : std::uint8_t {
+    kBeforeMerge /*(hidden)*/,
+    kAfterMerge /*(hidden * merge^2)*/
+  };
   NormSpec norm;
   NormAt norm_at = NormAt::kBeforeMerge;
   LinearSpec fc1, fc2;
@@ -161,8 +165,9 @@ struct TowerSpec {
 
   // Prefixes that checkpoints of the family have; the one under which blocks are found counts.
   std::vector<std::string> weight_prefixes;
-  std::vector<std::string> ignored_tensors;        // known and not needed, relative to the prefix
-  std::vector<std::string_view> other_parts;  // with an empty prefix: names that belong to other heads
+  std::vector<std::string> ignored_tensors;  // known and not needed, relative to the prefix
+  std::vector<std::string_view>
+      other_parts;  // with an empty prefix: names that belong to other heads
 
   bool has_cls() const { return !prefix_tokens.empty(); }
   std::int64_t prefix_rows() const {

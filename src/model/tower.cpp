@@ -23,8 +23,8 @@ struct Loading {
   const Exec& exec;
   DType compute;
 
-  Result<ops::LinearWeights> linear(const std::string& prefix, const LinearSpec& s, std::int64_t out,
-                                    std::int64_t in) {
+  Result<ops::LinearWeights> linear(const std::string& prefix, const LinearSpec& s,
+                                    std::int64_t out, std::int64_t in) {
     FOVEAL_TRY(const ConstTensorView weight, loader.get(prefix + s.name + ".weight", {out, in}));
     std::optional<ConstTensorView> bias;
     if (s.bias == Bias::kYes) {
@@ -45,7 +45,8 @@ struct Loading {
   }
 
   // Rows of several (out, in) tensors below one another, as if they had been stored fused.
-  Result<ops::LinearWeights> stacked(const std::string& prefix, std::initializer_list<const LinearSpec*> parts,
+  Result<ops::LinearWeights> stacked(const std::string& prefix,
+                                     std::initializer_list<const LinearSpec*> parts,
                                      std::int64_t out, std::int64_t in) {
     const auto count = static_cast<std::int64_t>(parts.size());
     FOVEAL_TRY(Tensor weight, Tensor::allocate(DType::kF32, {count * out, in}, "stacked weights"));
@@ -66,18 +67,24 @@ struct Loading {
     return ops::LinearWeights::pack(exec, weight.view(), bias.view(), compute);
   }
 
-  Result<layers::MlpWeights> mlp(const std::string& prefix, const MlpSpec& s, std::int64_t in, std::int64_t out) {
+  Result<layers::MlpWeights> mlp(const std::string& prefix, const MlpSpec& s, std::int64_t in,
+                                 std::int64_t out) {
     layers::MlpWeights w;
     w.activation = s.activation;
     if (s.kind == MlpSpec::Kind::kGatedFused) {
       // [gate; up] stacked: two views of one tensor.
-      FOVEAL_TRY(const ConstTensorView both, loader.get(prefix + s.fc1.name + ".weight", {2 * s.width, in}));
-      FOVEAL_TRY(const ConstTensorView bias, loader.get(prefix + s.fc1.name + ".bias", {2 * s.width}));
+      FOVEAL_TRY(const ConstTensorView both,
+                 loader.get(prefix + s.fc1.name + ".weight", {2 * s.width, in}));
+      FOVEAL_TRY(const ConstTensorView bias,
+                 loader.get(prefix + s.fc1.name + ".bias", {2 * s.width}));
       const auto half = [&](const ConstTensorView& v, std::int64_t which, const Shape& shape) {
-        return ConstTensorView(v.as<std::byte>() + which * shape.numel() * dtype_size(v.dtype).v, v.dtype, shape);
+        return ConstTensorView(v.as<std::byte>() + which * shape.numel() * dtype_size(v.dtype).v,
+                               v.dtype, shape);
       };
-      FOVEAL_TRY(w.fc1, ops::LinearWeights::pack(exec, half(both, 0, {s.width, in}), half(bias, 0, {s.width}), compute));
-      FOVEAL_TRY(w.up, ops::LinearWeights::pack(exec, half(both, 1, {s.width, in}), half(bias, 1, {s.width}), compute));
+      FOVEAL_TRY(w.fc1, ops::LinearWeights::pack(exec, half(both, 0, {s.width, in}),
+                                                 half(bias, 0, {s.width}), compute));
+      FOVEAL_TRY(w.up, ops::LinearWeights::pack(exec, half(both, 1, {s.width, in}),
+                                                half(bias, 1, {s.width}), compute));
     } else {
       FOVEAL_TRY(w.fc1, linear(prefix, s.fc1, s.width, in));
       if (s.kind == MlpSpec::Kind::kGated) {
@@ -88,7 +95,8 @@ struct Loading {
     return w;
   }
 
-  Result<layers::VisionAttentionWeights> attention(const std::string& prefix, const AttentionSpec& s) {
+  Result<layers::VisionAttentionWeights> attention(const std::string& prefix,
+                                                   const AttentionSpec& s) {
     layers::VisionAttentionWeights w;
     const std::int64_t width = s.num_heads * s.head_dim;
     w.num_heads = s.num_heads;
@@ -156,7 +164,8 @@ struct Loading {
     FOVEAL_TRY(const Tensor table, loader.get_f32(s.table, shape));
     FOVEAL_TRY(out.positions, Tensor::allocate(DType::kF32, {cells, d}, "positions"));
     const float* first = table.data<float>() + (s.has_cls_row ? d : 0);
-    std::memcpy(out.positions.data<float>(), first, static_cast<std::size_t>(cells * d) * sizeof(float));
+    std::memcpy(out.positions.data<float>(), first,
+                static_cast<std::size_t>(cells * d) * sizeof(float));
     if (s.has_cls_row && spec.has_cls()) {
       for (std::int64_t i = 0; i < d; ++i) {
         out.prefix.data<float>()[i] += table.data<float>()[i];
@@ -169,7 +178,9 @@ struct Loading {
     const std::int64_t m = spec.patch.geometry.merge_size;
     const std::int64_t merged = spec.hidden_size * m * m;
     MergerWeights w;
-    FOVEAL_TRY(w.norm, norm("", s.norm, s.norm_at == MergerSpec::NormAt::kBeforeMerge ? spec.hidden_size : merged));
+    FOVEAL_TRY(w.norm,
+               norm("", s.norm,
+                    s.norm_at == MergerSpec::NormAt::kBeforeMerge ? spec.hidden_size : merged));
     w.mlp.activation = s.activation;
     FOVEAL_TRY(w.mlp.fc1, linear("", s.fc1, merged, merged));
     FOVEAL_TRY(w.mlp.fc2, linear("", s.fc2, s.output_dim, merged));
@@ -186,13 +197,15 @@ struct Loading {
     for (std::int64_t i = 0; i < d; ++i) {  // once, at load: double and obvious
       double sum = static_cast<double>(in_bias.data<float>()[i]);
       for (std::int64_t j = 0; j < d; ++j) {
-        sum += static_cast<double>(in_weight.data<float>()[i * d + j]) * static_cast<double>(probe.data<float>()[j]);
+        sum += static_cast<double>(in_weight.data<float>()[i * d + j]) *
+               static_cast<double>(probe.data<float>()[j]);
       }
       w.query.data<float>()[i] = static_cast<float>(sum);
     }
-    FOVEAL_TRY(w.kv, ops::LinearWeights::pack(
-                         exec, ConstTensorView(in_weight.data<float>() + d * d, DType::kF32, {2 * d, d}),
-                         ConstTensorView(in_bias.data<float>() + d, DType::kF32, {2 * d}), compute));
+    FOVEAL_TRY(w.kv,
+               ops::LinearWeights::pack(
+                   exec, ConstTensorView(in_weight.data<float>() + d * d, DType::kF32, {2 * d, d}),
+                   ConstTensorView(in_bias.data<float>() + d, DType::kF32, {2 * d}), compute));
     FOVEAL_TRY(w.proj, linear("", s.out_proj, d, d));
     FOVEAL_TRY(w.norm, norm("", s.norm, d));
     FOVEAL_TRY(w.mlp, mlp("", s.mlp, d, d));
@@ -213,7 +226,8 @@ struct Loading {
 
 }  // namespace
 
-Result<TowerWeights> load_tower(const TowerSpec& spec, TensorLoader& loader, const Exec& exec, DType compute) {
+Result<TowerWeights> load_tower(const TowerSpec& spec, TensorLoader& loader, const Exec& exec,
+                                DType compute) {
   Loading loading{spec, loader, exec, compute};
   TowerWeights out;
   FOVEAL_TRY(out.patch, loading.patch());

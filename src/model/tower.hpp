@@ -12,7 +12,7 @@
 namespace foveal {
 
 struct AttentionPoolWeights {
-  Tensor query;             // (hidden) f32: the probe through its projection, the same for every picture
+  Tensor query;  // (hidden) f32: the probe through its projection, the same for every picture
   ops::LinearWeights kv;    // (2 * hidden, hidden)
   ops::LinearWeights proj;  // (hidden, hidden)
   ops::NormWeights norm;
@@ -38,6 +38,7 @@ struct TowerWeights {
 };
 
 // compute: kF32 or kBF16. Errors: those of TensorLoader, OutOfMemory.
-Result<TowerWeights> load_tower(const TowerSpec& spec, TensorLoader& loader, const Exec& exec, DType compute);
+Result<TowerWeights> load_tower(const TowerSpec& spec, TensorLoader& loader, const Exec& exec,
+                                DType compute);
 
 }  // namespace foveal

@@ -69,14 +69,16 @@ Result<WeightFiles> WeightFiles::open(const std::string& folder) {
     return Error(ErrorCode::kModelFileMissing,
                  {{"folder", folder},
                   {"file", kSingle},
-                  {"expected", "download model.safetensors, or the shards with model.safetensors.index.json"}});
+                  {"expected",
+                   "download model.safetensors, or the shards with model.safetensors.index.json"}});
   }
   FOVEAL_TRY(const auto index, read_index(root / kIndex));
   std::map<std::string, const SafetensorsFile*> opened;
   for (const auto& [name, file_name] : index) {
     if (!opened.contains(file_name)) {
       if (!is_file(root / file_name)) {
-        return Error(ErrorCode::kShardMissing, {{"index", (root / kIndex).string()}, {"file", file_name}});
+        return Error(ErrorCode::kShardMissing,
+                     {{"index", (root / kIndex).string()}, {"file", file_name}});
       }
       FOVEAL_TRY(const SafetensorsFile* file, add(root / file_name));
       opened[file_name] = file;
@@ -94,8 +96,9 @@ Result<WeightFiles> WeightFiles::open(const std::string& folder) {
     for (const SafetensorsEntry& entry : file->entries()) {
       const auto it = out.tensors_.find(entry.name);
       if (it != out.tensors_.end() && it->second.file != file) {
-        return Error(ErrorCode::kWeightDuplicate,
-                     {{"tensor", entry.name}, {"file", it->second.file->path()}, {"other", file->path()}});
+        return Error(
+            ErrorCode::kWeightDuplicate,
+            {{"tensor", entry.name}, {"file", it->second.file->path()}, {"other", file->path()}});
       }
     }
   }
@@ -135,7 +138,8 @@ Result<ConstTensorView> TensorLoader::get(std::string_view name, const Shape& ex
   const SafetensorsEntry& entry = *found.entry;
   if (entry.dtype != DType::kF32 && entry.dtype != DType::kF16 && entry.dtype != DType::kBF16) {
     if (quantised_) {
-      return Error(ErrorCode::kWeightsQuantised, {{"path", files_.folder()}, {"method", entry.dtype_text}});
+      return Error(ErrorCode::kWeightsQuantised,
+                   {{"path", files_.folder()}, {"method", entry.dtype_text}});
     }
     return Error(ErrorCode::kWeightDtype, {{"tensor", tensor}, {"dtype", entry.dtype_text}});
   }
@@ -176,7 +180,8 @@ Status TensorLoader::finish(std::span<const std::string_view> others) const {
     }
   }
   if (count > 0) {
-    return Error(ErrorCode::kWeightUnused, {{"count", count}, {"tensor", first}, {"family", family_}});
+    return Error(ErrorCode::kWeightUnused,
+                 {{"count", count}, {"tensor", first}, {"family", family_}});
   }
   return {};
 }

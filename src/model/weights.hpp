@@ -1,5 +1,6 @@
-// The tensors of a model folder: one safetensors file, or shards with their index. A TensorLoader hands them
-// out by name under one prefix, checks shape and dtype, and knows at the end what was not used.
+// The tensors of a model folder: one safetensors file, or shards with their index. A TensorLoader
+// hands them out by name under one prefix, checks shape and dtype, and knows at the end what was
+// not used.
 #pragma once
 
 #include "tensor/safetensors.hpp"
@@ -21,8 +22,8 @@ namespace foveal {
 
 class WeightFiles {
  public:
-  // ModelFileMissing, SafetensorsInvalid, SafetensorsTruncated, JsonInvalid, ShardMissing, ShardTensorMissing,
-  // WeightDuplicate.
+  // ModelFileMissing, SafetensorsInvalid, SafetensorsTruncated, JsonInvalid, ShardMissing,
+  // ShardTensorMissing, WeightDuplicate.
   static Result<WeightFiles> open(const std::string& folder);
 
   struct Found {
@@ -42,9 +43,10 @@ class WeightFiles {
 
 class TensorLoader {
  public:
-  // prefix: what stands before the family's names, "vision_model." or empty. A name that begins with '/' is
-  // outside of it: "/visual_projection.weight".
-  TensorLoader(const WeightFiles& files, std::string prefix, std::string_view family, bool quantised)
+  // prefix: what stands before the family's names, "vision_model." or empty. A name that begins
+  // with '/' is outside of it: "/visual_projection.weight".
+  TensorLoader(const WeightFiles& files, std::string prefix, std::string_view family,
+               bool quantised)
       : files_(files), prefix_(std::move(prefix)), family_(family), quantised_(quantised) {}
 
   bool has(std::string_view name) const { return static_cast<bool>(files_.find(full(name))); }
@@ -57,8 +59,8 @@ class TensorLoader {
   // What the family knows and does not need (mask tokens, stored position ids).
   void ignore(std::string_view name) { used_.insert(full(name)); }
 
-  // Every tensor under the prefix must have been used: WeightUnused. An empty prefix means all of the file,
-  // but for names that begin with one of `others` (a head that the family does not run).
+  // Every tensor under the prefix must have been used: WeightUnused. An empty prefix means all of
+  // the file, but for names that begin with one of `others` (a head that the family does not run).
   Status finish(std::span<const std::string_view> others) const;
 
   std::int64_t parameters() const { return parameters_; }

@@ -14,7 +14,8 @@ Result<TensorView> Arena::take(DType dtype, const Shape& shape, std::string_view
   for (const std::int64_t e : shape.extents()) {
     const auto product = checked_mul(bytes, e);
     if (!product || e < 0) {
-      return Error(ErrorCode::kOutOfMemory, {{"bytes", std::numeric_limits<std::int64_t>::max()}, {"what", what}});
+      return Error(ErrorCode::kOutOfMemory,
+                   {{"bytes", std::numeric_limits<std::int64_t>::max()}, {"what", what}});
     }
     bytes = *product;
   }

@@ -1,6 +1,6 @@
-// Scratch memory of one forward pass: a stack of bytes that keeps what it once got. take() hands out views,
-// release() drops all since a mark. Grows by chunks, so views stay valid; reset() joins the chunks into one,
-// so that a steady load allocates nothing.
+// Scratch memory of one forward pass: a stack of bytes that keeps what it once got. take() hands
+// out views, release() drops all since a mark. Grows by chunks, so views stay valid; reset() joins
+// the chunks into one, so that a steady load allocates nothing.
 #pragma once
 
 #include "tensor/tensor.hpp"

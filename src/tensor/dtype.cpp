@@ -4,8 +4,9 @@
 namespace foveal {
 
 std::string_view dtype_name(DType dtype) {
-  constexpr std::array<std::string_view, 14> kNames{"f64", "f32", "f16", "bf16", "i64", "i32", "i16",
-                                                    "i8",  "u8",  "bool", "u16", "u32", "u64", "f8"};
+  constexpr std::array<std::string_view, 14> kNames{"f64", "f32", "f16", "bf16", "i64",
+                                                    "i32", "i16", "i8",  "u8",   "bool",
+                                                    "u16", "u32", "u64", "f8"};
   return kNames[static_cast<std::size_t>(dtype)];
 }
 

@@ -26,8 +26,8 @@ void append_utf8(std::string& out, unsigned code) {
 }  // namespace
 
 void JsonScan::skip_space() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' ||
-                                text_[at_] == '\r')) {
+  while (at_ < text_.size() &&
+         (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
     ++at_;
   }
 }
@@ -174,7 +174,8 @@ bool JsonScan::skip_value(int depth) {
   }
   // A number or a word: its spelling does not matter here, only that it ends.
   const std::size_t begin = at_;
-  while (at_ < text_.size() && std::string_view(",]} \n\t\r").find(text_[at_]) == std::string_view::npos) {
+  while (at_ < text_.size() &&
+         std::string_view(",]} \n\t\r").find(text_[at_]) == std::string_view::npos) {
     ++at_;
   }
   return at_ > begin;

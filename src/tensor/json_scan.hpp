@@ -1,5 +1,5 @@
-// A strict scanner of the small JSON that a safetensors header is: objects, arrays of integers, strings.
-// foveal_attention builds without a JSON library, and this is all that it needs of one.
+// A strict scanner of the small JSON that a safetensors header is: objects, arrays of integers,
+// strings. foveal_attention builds without a JSON library, and this is all that it needs of one.
 #pragma once
 
 #include <cstdint>

@@ -21,11 +21,22 @@ namespace {
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 std::optional<DType> dtype_of(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, DType>, 16> kTable{{
-      {"F64", DType::kF64}, {"F32", DType::kF32}, {"F16", DType::kF16}, {"BF16", DType::kBF16},
-      {"I64", DType::kI64}, {"I32", DType::kI32}, {"I16", DType::kI16}, {"I8", DType::kI8},
-      {"U8", DType::kU8}, {"BOOL", DType::kBool}, {"U16", DType::kU16}, {"U32", DType::kU32},
-      {"U64", DType::kU64}, {"F8_E4M3", DType::kF8}, {"F8_E5M2", DType::kF8}, {"F8_E8M0", DType::kF8}}};
+  constexpr std::array<std::pair<std::string_view, DType>, 16> kTable{{{"F64", DType::kF64},
+                                                                       {"F32", DType::kF32},
+                                                                       {"F16", DType::kF16},
+                                                                       {"BF16", DType::kBF16},
+                                                                       {"I64", DType::kI64},
+                                                                       {"I32", DType::kI32},
+                                                                       {"I16", DType::kI16},
+                                                                       {"I8", DType::kI8},
+                                                                       {"U8", DType::kU8},
+                                                                       {"BOOL", DType::kBool},
+                                                                       {"U16", DType::kU16},
+                                                                       {"U32", DType::kU32},
+                                                                       {"U64", DType::kU64},
+                                                                       {"F8_E4M3", DType::kF8},
+                                                                       {"F8_E5M2", DType::kF8},
+                                                                       {"F8_E8M0", DType::kF8}}};
   const auto it = std::find_if(kTable.begin(), kTable.end(),
                                [&](const auto& row) { return row.first == text; });
   return it == kTable.end() ? std::nullopt : std::optional(it->second);
@@ -35,7 +46,8 @@ Error invalid(const std::string& path, std::string reason) {
   return Error(ErrorCode::kSafetensorsInvalid, {{"file", path}, {"reason", std::move(reason)}});
 }
 
-// One `"name": {"dtype": .., "shape": [..], "data_offsets": [..]}` after its colon. nullopt: malformed JSON.
+// One `"name": {"dtype": .., "shape": [..], "data_offsets": [..]}` after its colon. nullopt:
+// malformed JSON.
 std::optional<SafetensorsEntry> parse_entry(JsonScan& json, std::string name) {
   SafetensorsEntry out;
   out.name = std::move(name);
@@ -134,12 +146,14 @@ std::optional<long long> bytes_of(const SafetensorsEntry& e) {
 
 }  // namespace
 
-Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes, const std::string& path,
+Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes,
+                                             const std::string& path,
                                              std::vector<SafetensorsEntry>& entries,
                                              std::map<std::string, std::string>& metadata) {
   std::uint64_t header = 0;
   if (bytes.size() < sizeof header) {
-    return invalid(path, "it has " + std::to_string(bytes.size()) + " bytes, not even a header length");
+    return invalid(path,
+                   "it has " + std::to_string(bytes.size()) + " bytes, not even a header length");
   }
   for (std::size_t i = 0; i < sizeof header; ++i) {
     header |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
@@ -152,9 +166,11 @@ Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes, c
                  {{"file", path}, {"got", bytes.size()}, {"expected", header + sizeof header}});
   }
   const std::size_t data_start = sizeof header + static_cast<std::size_t>(header);
-  JsonScan json({reinterpret_cast<const char*>(bytes.data()) + sizeof header, static_cast<std::size_t>(header)});
+  JsonScan json({reinterpret_cast<const char*>(bytes.data()) + sizeof header,
+                 static_cast<std::size_t>(header)});
   const auto malformed = [&] {
-    return invalid(path, "the header is malformed at byte " + std::to_string(json.position() + sizeof header));
+    return invalid(
+        path, "the header is malformed at byte " + std::to_string(json.position() + sizeof header));
   };
   if (!json.take('{')) {
     return malformed();
@@ -181,7 +197,8 @@ Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes, c
       if (!size || entry->end < entry->begin || (entry->end - entry->begin).v != *size) {
         return invalid(path, "tensor " + entry->name + " of shape " + entry->shape.text() + " " +
                                  entry->dtype_text + " does not fill its bytes [" +
-                                 std::to_string(entry->begin.v) + ", " + std::to_string(entry->end.v) + ")");
+                                 std::to_string(entry->begin.v) + ", " +
+                                 std::to_string(entry->end.v) + ")");
       }
       data_bytes = std::max(data_bytes, entry->end.v);
       entries.push_back(*std::move(entry));
@@ -198,11 +215,13 @@ Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes, c
     return Error(ErrorCode::kSafetensorsTruncated,
                  {{"file", path}, {"got", bytes.size()}, {"expected", expected}});
   }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const SafetensorsEntry& a, const SafetensorsEntry& b) { return a.begin < b.begin; });
+  std::stable_sort(
+      entries.begin(), entries.end(),
+      [](const SafetensorsEntry& a, const SafetensorsEntry& b) { return a.begin < b.begin; });
   for (std::size_t i = 1; i < entries.size(); ++i) {
     if (entries[i].begin < entries[i - 1].end) {
-      return invalid(path, "tensors " + entries[i - 1].name + " and " + entries[i].name + " overlap");
+      return invalid(path,
+                     "tensors " + entries[i - 1].name + " and " + entries[i].name + " overlap");
     }
   }
   return data_start;

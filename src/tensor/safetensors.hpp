@@ -1,6 +1,6 @@
-// Reader of one safetensors file: u64 header length, JSON header, raw little-endian data. The file is
-// memory-mapped and stays so while the object lives; everything in the header is checked before a view is
-// given out. Format: huggingface/safetensors, README "Format".
+// Reader of one safetensors file: u64 header length, JSON header, raw little-endian data. The file
+// is memory-mapped and stays so while the object lives; everything in the header is checked before
+// a view is given out. Format: huggingface/safetensors, README "Format".
 #pragma once
 
 #include <foveal/error.hpp>
@@ -36,8 +36,8 @@ class MappedFile {
 
 struct SafetensorsEntry {
   std::string name;
-  // nullopt for formats that nothing here computes with (F4, F6 ...): a language model's tensors may have
-  // them, and only its vision part is read.
+  // nullopt for formats that nothing here computes with (F4, F6 ...): a language model's tensors
+  // may have them, and only its vision part is read.
   std::optional<DType> dtype;
   std::string dtype_text;  // as in the file: "BF16"
   Shape shape;
@@ -54,13 +54,14 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   // nullptr where there is none.
   const SafetensorsEntry* find(std::string_view name) const;
-  // Valid while this object lives. Old writers did not pad the header, so the data may be unaligned for its
-  // dtype: read it with convert_to_f32 or memcpy, not through a typed pointer.
-  // The entry has a dtype.
+  // Valid while this object lives. Old writers did not pad the header, so the data may be unaligned
+  // for its dtype: read it with convert_to_f32 or memcpy, not through a typed pointer. The entry
+  // has a dtype.
   ConstTensorView view(const SafetensorsEntry& entry) const;
 
  private:
-  SafetensorsFile(std::string path, MappedFile file) : path_(std::move(path)), file_(std::move(file)) {}
+  SafetensorsFile(std::string path, MappedFile file)
+      : path_(std::move(path)), file_(std::move(file)) {}
   std::string path_;
   MappedFile file_;
   std::vector<SafetensorsEntry> entries_;
@@ -69,9 +70,10 @@ class SafetensorsFile {
   std::size_t data_start_ = 0;
 };
 
-// The header alone, for tests and fuzzing: `bytes` is the whole file. Appends to entries and metadata and
-// returns where the data section begins.
-Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes, const std::string& path,
+// The header alone, for tests and fuzzing: `bytes` is the whole file. Appends to entries and
+// metadata and returns where the data section begins.
+Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes,
+                                             const std::string& path,
                                              std::vector<SafetensorsEntry>& entries,
                                              std::map<std::string, std::string>& metadata);
 

@@ -10,7 +10,8 @@ namespace foveal {
 
 Result<Buffer> Buffer::allocate(Bytes size, std::string_view what) {
   Buffer out;
-  if (size.v < 0 || size.v > (std::int64_t{1} << 46)) {  // 64 TiB: an overflowed product, not a wish
+  if (size.v < 0 ||
+      size.v > (std::int64_t{1} << 46)) {  // 64 TiB: an overflowed product, not a wish
     return Error(ErrorCode::kOutOfMemory, {{"bytes", size.v}, {"what", what}});
   }
   const auto align = static_cast<std::int64_t>(kBufferAlignment);
@@ -31,7 +32,8 @@ Result<Tensor> Tensor::allocate(DType dtype, const Shape& shape, std::string_vie
   for (const std::int64_t e : shape.extents()) {
     const auto product = checked_mul(bytes, e);
     if (!product || e < 0) {
-      return Error(ErrorCode::kOutOfMemory, {{"bytes", std::numeric_limits<std::int64_t>::max()}, {"what", what}});
+      return Error(ErrorCode::kOutOfMemory,
+                   {{"bytes", std::numeric_limits<std::int64_t>::max()}, {"what", what}});
     }
     bytes = *product;
   }

@@ -1,4 +1,5 @@
-// An owned, contiguous, 64-byte aligned array on the CPU, and conversions of whole arrays between dtypes.
+// An owned, contiguous, 64-byte aligned array on the CPU, and conversions of whole arrays between
+// dtypes.
 #pragma once
 
 #include <foveal/error.hpp>
@@ -25,7 +26,9 @@ class Buffer {
 
  private:
   struct Free {
-    void operator()(std::byte* p) const noexcept { std::free(p); }  // NOLINT: pairs with aligned_alloc
+    void operator()(std::byte* p) const noexcept {
+      std::free(p);
+    }  // NOLINT: pairs with aligned_alloc
   };
   std::unique_ptr<std::byte, Free> data_;
   Bytes size_;

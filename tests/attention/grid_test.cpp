@@ -11,8 +11,8 @@
 namespace foveal {
 namespace {
 
-// The rule as transformers states it: pad each frame's cells to whole windows, walk the windows, drop padding,
-// drop windows that are empty.
+// The rule as transformers states it: pad each frame's cells to whole windows, walk the windows,
+// drop padding, drop windows that are empty.
 struct Plain {
   std::vector<std::int32_t> order;
   std::vector<std::int32_t> lengths;
@@ -56,13 +56,16 @@ TEST(Grid, WindowsFollowTheLongWay) {
     const auto cells = static_cast<std::int64_t>(1 + random() % 5);
     std::vector<GridThw> grids(random() % 4);
     for (GridThw& g : grids) {
-      g = {static_cast<std::int64_t>(1 + random() % 3), static_cast<std::int64_t>(1 + random() % 12) * merge,
+      g = {static_cast<std::int64_t>(1 + random() % 3),
+           static_cast<std::int64_t>(1 + random() % 12) * merge,
            static_cast<std::int64_t>(1 + random() % 12) * merge};
     }
-    const GridSeqs got = seqs_from_grid(grids, {.merge_size = merge, .window_cells = cells}).value();
+    const GridSeqs got =
+        seqs_from_grid(grids, {.merge_size = merge, .window_cells = cells}).value();
     const Plain want = plain_windows(grids, merge, cells);
     EXPECT_EQ(got.permutation, want.order);
-    EXPECT_TRUE(std::equal(got.windows.seqlens().begin(), got.windows.seqlens().end(), want.lengths.begin(), want.lengths.end()));
+    EXPECT_TRUE(std::equal(got.windows.seqlens().begin(), got.windows.seqlens().end(),
+                           want.lengths.begin(), want.lengths.end()));
     EXPECT_EQ(got.windows.total_tokens(), got.full.total_tokens());
     std::vector<std::int32_t> sorted = got.permutation;
     std::sort(sorted.begin(), sorted.end());
@@ -91,9 +94,11 @@ TEST(Grid, NamesEveryBreach) {
   EXPECT_EQ(code({1, 3, 4}, plain), ErrorCode::kGridInvalid);
   EXPECT_EQ(code({0, 4, 4}, plain), ErrorCode::kGridInvalid);
   EXPECT_EQ(code({1, -2, 4}, plain), ErrorCode::kGridInvalid);
-  EXPECT_EQ(code({1, std::int64_t{1} << 62, std::int64_t{1} << 62}, plain), ErrorCode::kTooManyTokens);
+  EXPECT_EQ(code({1, std::int64_t{1} << 62, std::int64_t{1} << 62}, plain),
+            ErrorCode::kTooManyTokens);
   EXPECT_EQ(code({std::int64_t{1} << 60, 2, 2}, plain), ErrorCode::kTooManyTokens);
-  EXPECT_EQ(code({1, 4, 4}, {.merge_size = 0, .window_cells = std::nullopt}), ErrorCode::kWindowInvalid);
+  EXPECT_EQ(code({1, 4, 4}, {.merge_size = 0, .window_cells = std::nullopt}),
+            ErrorCode::kWindowInvalid);
   EXPECT_EQ(code({1, 4, 4}, {.merge_size = 2, .window_cells = 0}), ErrorCode::kWindowInvalid);
 }
 

@@ -39,7 +39,10 @@ TEST(PackedSeqs, AllSourcesAgree) {
     const auto a = PackedSeqs::from_lengths(std::span<const std::int64_t>(lengths)).value();
     const auto b = PackedSeqs::from_cu_seqlens(std::span<const std::int32_t>(cu32)).value();
     const auto c = PackedSeqs::from_cu_seqlens(std::span<const std::int64_t>(cu64)).value();
-    const auto d = PackedSeqs::from_cu_seqlens(ConstTensorView(cu64.data(), DType::kI64, {static_cast<std::int64_t>(cu64.size())})).value();
+    const auto d =
+        PackedSeqs::from_cu_seqlens(
+            ConstTensorView(cu64.data(), DType::kI64, {static_cast<std::int64_t>(cu64.size())}))
+            .value();
     EXPECT_TRUE(a == b && b == c && c == d);
     EXPECT_EQ(a.max_seqlen().v, longest);
     EXPECT_EQ(a.sum_sq(), squares);
@@ -51,7 +54,8 @@ TEST(PackedSeqs, AllSourcesAgree) {
 TEST(PackedSeqs, EmptyBatchesAreValid) {
   EXPECT_EQ(PackedSeqs().size(), 0);
   const std::vector<std::int32_t> none{0};
-  EXPECT_EQ(PackedSeqs::from_cu_seqlens(std::span<const std::int32_t>(none)).value().total_tokens().v, 0);
+  EXPECT_EQ(
+      PackedSeqs::from_cu_seqlens(std::span<const std::int32_t>(none)).value().total_tokens().v, 0);
   const auto equal = PackedSeqs::from_equal({.batch = 3, .seq_len = Tokens(0)}).value();
   EXPECT_EQ(equal.size(), 3);
   EXPECT_EQ(equal.max_seqlen().v, 0);
@@ -62,12 +66,14 @@ TEST(PackedSeqs, NamesEveryBreach) {
   EXPECT_EQ(cu_error<std::int32_t>({1, 2}), ErrorCode::kCuSeqlensStart);
   EXPECT_EQ(cu_error<std::int32_t>({0, 5, 3}), ErrorCode::kCuSeqlensDecrease);
   EXPECT_EQ(cu_error<std::int64_t>({0, std::int64_t{1} << 31}), ErrorCode::kTooManyTokens);
-  EXPECT_EQ(cu_error<std::int64_t>({0, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}),
+  EXPECT_EQ(cu_error<std::int64_t>({0, std::numeric_limits<std::int64_t>::max(),
+                                    std::numeric_limits<std::int64_t>::min()}),
             ErrorCode::kCuSeqlensDecrease);
   EXPECT_EQ(length_error({3, -1}), ErrorCode::kLengthNegative);
   EXPECT_EQ(length_error({std::numeric_limits<std::int64_t>::max(), 5}), ErrorCode::kTooManyTokens);
   EXPECT_EQ(length_error({(std::int64_t{1} << 31) - 1, 1}), ErrorCode::kTooManyTokens);
-  EXPECT_TRUE(PackedSeqs::from_lengths(std::span<const std::int64_t>(std::vector<std::int64_t>{(std::int64_t{1} << 31) - 1})));
+  EXPECT_TRUE(PackedSeqs::from_lengths(
+      std::span<const std::int64_t>(std::vector<std::int64_t>{(std::int64_t{1} << 31) - 1})));
   EXPECT_FALSE(PackedSeqs::from_equal({.batch = -1, .seq_len = Tokens(1)}));
   EXPECT_FALSE(PackedSeqs::from_equal({.batch = 2, .seq_len = Tokens(-1)}));
   EXPECT_FALSE(PackedSeqs::from_equal({.batch = 70000, .seq_len = Tokens(70000)}));
@@ -77,13 +83,18 @@ TEST(PackedSeqs, ReadsStridedViewsAndRefusesOtherDtypes) {
   const std::vector<std::int32_t> strided{0, -9, 4, -9, 9};
   Strides strides{};
   strides[0] = Elements(2);
-  const auto s = PackedSeqs::from_cu_seqlens(ConstTensorView(strided.data(), DType::kI32, {3}, strides)).value();
+  const auto s =
+      PackedSeqs::from_cu_seqlens(ConstTensorView(strided.data(), DType::kI32, {3}, strides))
+          .value();
   EXPECT_EQ(s[1].length.v, 5);
   for (const DType dtype : {DType::kF32, DType::kU32, DType::kBool, DType::kI16}) {
-    EXPECT_EQ(PackedSeqs::from_cu_seqlens(ConstTensorView(strided.data(), dtype, {3})).error().code(),
-              ErrorCode::kCuSeqlensDtype);
+    EXPECT_EQ(
+        PackedSeqs::from_cu_seqlens(ConstTensorView(strided.data(), dtype, {3})).error().code(),
+        ErrorCode::kCuSeqlensDtype);
   }
-  EXPECT_EQ(PackedSeqs::from_cu_seqlens(ConstTensorView(strided.data(), DType::kI32, {1, 3})).error().code(),
+  EXPECT_EQ(PackedSeqs::from_cu_seqlens(ConstTensorView(strided.data(), DType::kI32, {1, 3}))
+                .error()
+                .code(),
             ErrorCode::kShapeMismatch);
   const ConstTensorView on_gpu(strided.data(), DType::kI32, {3}, {DeviceKind::kCuda, 0});
   EXPECT_EQ(PackedSeqs::from_cu_seqlens(on_gpu).error().code(), ErrorCode::kDeviceMismatch);

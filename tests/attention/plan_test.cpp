@@ -9,12 +9,18 @@
 namespace foveal {
 namespace {
 
-Reason accept(const AttentionProblem&, const Machine&) { return ""; }
-Reason decline_sinks(const AttentionProblem& p, const Machine&) { return p.options.sinks ? "it has no sinks" : ""; }
-Result<BackendPlan> plan_of(const AttentionProblem&, const Machine&) {
-  return BackendPlan{.instance = "fake/1", .workspace = Bytes(64), .note = "a note", .state = nullptr};
+Reason accept(const AttentionProblem&, const Machine&) {
+  return "";
 }
-Status run_nothing(const BackendPlan&, const AttentionProblem&, const QkvView&, const OutView&, Workspace, StreamRef) {
+Reason decline_sinks(const AttentionProblem& p, const Machine&) {
+  return p.options.sinks ? "it has no sinks" : "";
+}
+Result<BackendPlan> plan_of(const AttentionProblem&, const Machine&) {
+  return BackendPlan{
+      .instance = "fake/1", .workspace = Bytes(64), .note = "a note", .state = nullptr};
+}
+Status run_nothing(const BackendPlan&, const AttentionProblem&, const QkvView&, const OutView&,
+                   Workspace, StreamRef) {
   return {};
 }
 constexpr std::array kFakes{Backend{"fast", decline_sinks, plan_of, run_nothing},
@@ -44,7 +50,8 @@ TEST(Plan, TakesTheBestThatDoesNotDeclineAndSaysWhoDid) {
   ASSERT_EQ(plan.declined().size(), 1U);
   EXPECT_EQ(plan.declined()[0].reason, "it has no sinks");
   const std::string text = plan.describe();
-  for (const char* part : {"longest 5", "4 x 64", "kv 2 x 64", "slow (fake/1)", "declined: fast: it has no sinks", "sinks", "a note"}) {
+  for (const char* part : {"longest 5", "4 x 64", "kv 2 x 64", "slow (fake/1)",
+                           "declined: fast: it has no sinks", "sinks", "a note"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
 }
@@ -73,7 +80,8 @@ TEST(Plan, RefusesProblemsThatMakeNoSense) {
     EXPECT_EQ(with([d](auto& p) { p.heads.head_dim = d; }), ErrorCode::kHeadDimInvalid) << d;
   }
   EXPECT_EQ(with([](auto& p) { p.heads.v_head_dim = 20; }), ErrorCode::kHeadDimInvalid);
-  EXPECT_EQ(with([](auto& p) { p.options.softmax_scale = std::numeric_limits<float>::infinity(); }), ErrorCode::kOptionInvalid);
+  EXPECT_EQ(with([](auto& p) { p.options.softmax_scale = std::numeric_limits<float>::infinity(); }),
+            ErrorCode::kOptionInvalid);
   EXPECT_EQ(with([](auto& p) { p.options.softcap = 0.0F; }), ErrorCode::kOptionInvalid);
   EXPECT_EQ(with([](auto& p) { p.options.window_left = Tokens(-1); }), ErrorCode::kOptionInvalid);
   EXPECT_EQ(with([](auto& p) { p.dtype = DType::kI32; }), ErrorCode::kDtypeUnsupported);
@@ -117,7 +125,10 @@ TEST(Plan, RunRefusesViewsThatDoNotFit) {
   EXPECT_EQ(with([](Call& c) { c.out.out.shape = {8, 4, 32}; }), ErrorCode::kShapeMismatch);
   EXPECT_EQ(with([](Call& c) { c.in.q.strides[2] = Elements(2); }), ErrorCode::kStrideUnsupported);
   EXPECT_EQ(with([](Call& c) { c.in.v.dtype = DType::kBF16; }), ErrorCode::kDtypeMismatch);
-  EXPECT_EQ(with([](Call& c) { c.in.k.device = {DeviceKind::kCuda, 0}; }), ErrorCode::kDeviceMismatch);
+  EXPECT_EQ(with([](Call& c) {
+              c.in.k.device = {DeviceKind::kCuda, 0};
+            }),
+            ErrorCode::kDeviceMismatch);
   EXPECT_EQ(with([](Call& c) { c.in.k.data = nullptr; }), ErrorCode::kTensorMissing);
   EXPECT_EQ(with([](Call& c) { c.workspace.size = Bytes(63); }), ErrorCode::kWorkspaceTooSmall);
   EXPECT_EQ(with([](Call& c) { c.workspace.data = nullptr; }), ErrorCode::kWorkspaceTooSmall);

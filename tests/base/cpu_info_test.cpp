@@ -1,4 +1,5 @@
-// Instruction sets are listed ascending and can be forced by name; an absent one is an error with an id.
+// Instruction sets are listed ascending and can be forced by name; an absent one is an error with
+// an id.
 #include "base/cpu_info.hpp"
 
 #include <gtest/gtest.h>

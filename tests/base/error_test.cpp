@@ -11,7 +11,8 @@ namespace foveal {
 namespace {
 
 Error too_small() {
-  return Error(ErrorCode::kMaxSeqlenTooSmall, {{"max_seqlen", 256}, {"longest", 1024}, {"index", 1}});
+  return Error(ErrorCode::kMaxSeqlenTooSmall,
+               {{"max_seqlen", 256}, {"longest", 1024}, {"index", 1}});
 }
 
 TEST(Error, RendersFieldsIntoMessageAndFix) {
@@ -31,7 +32,8 @@ TEST(Error, LeavesMissingFieldsVisible) {
 }
 
 TEST(Error, DescribesItsCause) {
-  const Error e = Error(ErrorCode::kInternal, {{"condition", "x"}, {"file", "f"}, {"line", 1}}).with_cause(too_small());
+  const Error e = Error(ErrorCode::kInternal, {{"condition", "x"}, {"file", "f"}, {"line", 1}})
+                      .with_cause(too_small());
   EXPECT_NE(e.describe().find("FV-1102"), std::string::npos);
   EXPECT_NE(e.describe().find("FV-9001"), std::string::npos);
 }

@@ -1,4 +1,5 @@
-// 16-bit conversions over all bit patterns, and rounding to nearest even against an independent rule.
+// 16-bit conversions over all bit patterns, and rounding to nearest even against an independent
+// rule.
 #include "base/half.hpp"
 
 #include <gtest/gtest.h>
@@ -60,12 +61,15 @@ TEST(Half, RoundsToNearestEven) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> exponent(-26, 15);
   for (int i = 0; i < 200000; ++i) {
-    const float x = std::ldexp(1.0F + static_cast<float>(random() % 8192) / 8192.0F, static_cast<int>(exponent(random))) *
+    const float x = std::ldexp(1.0F + static_cast<float>(random() % 8192) / 8192.0F,
+                               static_cast<int>(exponent(random))) *
                     (i % 2 == 0 ? 1.0F : -1.0F);
     if (std::fabs(x) < 65504.0F) {
-      ASSERT_EQ(static_cast<double>(f16_to_f32(f32_to_f16(x))), nearest(x, f16_to_f32, 0x7BFF)) << x;
+      ASSERT_EQ(static_cast<double>(f16_to_f32(f32_to_f16(x))), nearest(x, f16_to_f32, 0x7BFF))
+          << x;
     }
-    ASSERT_EQ(static_cast<double>(bf16_to_f32(f32_to_bf16(x))), nearest(x, bf16_to_f32, 0x7F7F)) << x;
+    ASSERT_EQ(static_cast<double>(bf16_to_f32(f32_to_bf16(x))), nearest(x, bf16_to_f32, 0x7F7F))
+        << x;
   }
   EXPECT_EQ(f32_to_f16(65519.9F), 0x7BFF);
   EXPECT_EQ(f32_to_f16(65520.0F), 0x7C00);

@@ -22,7 +22,8 @@ TEST(ThreadPool, RunsEveryIndexOnce) {
         seen[static_cast<std::size_t>(i)].fetch_add(1);
       });
       for (std::size_t i = 0; i < seen.size(); ++i) {
-        ASSERT_EQ(seen[i].load(), 1) << "threads " << threads << " count " << count << " index " << i;
+        ASSERT_EQ(seen[i].load(), 1)
+            << "threads " << threads << " count " << count << " index " << i;
       }
     }
   }
@@ -54,11 +55,14 @@ TEST(ThreadPool, SleepsWhenIdle) {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
   const double used = static_cast<double>(after.tv_sec - before.tv_sec) +
                       static_cast<double>(after.tv_nsec - before.tv_nsec) * 1e-9;
-  // Three spinning workers would use up to 0.6 s of CPU time here; sleeping ones use none worth mentioning.
+  // Three spinning workers would use up to 0.6 s of CPU time here; sleeping ones use none worth
+  // mentioning.
   EXPECT_LT(used, 0.05);
 }
 
-TEST(ThreadPool, CountsAtLeastOneCpu) { EXPECT_GE(ThreadPool::usable_cpus(), 1); }
+TEST(ThreadPool, CountsAtLeastOneCpu) {
+  EXPECT_GE(ThreadPool::usable_cpus(), 1);
+}
 
 }  // namespace
 }  // namespace foveal

@@ -1,4 +1,5 @@
-// Copies of fixture folders that tests spoil: tensors as a map, written back as one safetensors file.
+// Copies of fixture folders that tests spoil: tensors as a map, written back as one safetensors
+// file.
 #pragma once
 
 #include "model/support.hpp"
@@ -21,9 +22,10 @@ inline RawTensors read_tensors(const fs::path& path) {
   RawTensors out;
   for (const SafetensorsEntry& e : file.entries()) {
     const auto extents = e.shape.extents();
-    out[e.name] = {e.dtype_text,
-                   {extents.begin(), extents.end()},
-                   std::string(file.view(e).as<char>(), static_cast<std::size_t>((e.end - e.begin).v))};
+    out[e.name] = {
+        e.dtype_text,
+        {extents.begin(), extents.end()},
+        std::string(file.view(e).as<char>(), static_cast<std::size_t>((e.end - e.begin).v))};
   }
   return out;
 }
@@ -32,7 +34,9 @@ inline void write_tensors(const fs::path& path, const RawTensors& tensors) {
   nlohmann::json header;
   std::string data;
   for (const auto& [name, t] : tensors) {
-    header[name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {data.size(), data.size() + t.bytes.size()}}};
+    header[name] = {{"dtype", t.dtype},
+                    {"shape", t.shape},
+                    {"data_offsets", {data.size(), data.size() + t.bytes.size()}}};
     data += t.bytes;
   }
   const std::string text = header.dump();
@@ -62,7 +66,9 @@ class TempFolder {
   fs::path path_;
 };
 
-inline void write_text(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+inline void write_text(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 // A copy of a fixture's model whose parts can be changed one by one.
 class ModelCopy {

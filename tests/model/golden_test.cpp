@@ -1,4 +1,5 @@
-// Every output of every fixture of the families served, f32 and bf16, on every instruction set of this machine.
+// Every output of every fixture of the families served, f32 and bf16, on every instruction set of
+// this machine.
 #include "model/support.hpp"
 
 #include <foveal/encoder.hpp>
@@ -19,12 +20,16 @@ struct Case {
   std::string isa;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name << " " << c.isa; }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name << " " << c.isa;
+}
 
-constexpr std::array kNames{"vit_pooler",         "clip_proj",          "clip_interpolate",
-                            "clip_full_3images",  "siglip_vision",      "siglip_full_bf16_sharded",
-                            "dinov2_interpolate", "dinov2_registers_swiglu", "qwen2_5_vl_windows",
-                            "qwen2_5_vl_bf16_sharded", "qwen3_vl_deepstack"};
+constexpr std::array kNames{"vit_pooler",         "clip_proj",
+                            "clip_interpolate",   "clip_full_3images",
+                            "siglip_vision",      "siglip_full_bf16_sharded",
+                            "dinov2_interpolate", "dinov2_registers_swiglu",
+                            "qwen2_5_vl_windows", "qwen2_5_vl_bf16_sharded",
+                            "qwen3_vl_deepstack"};
 
 std::vector<Case> cases() {
   std::vector<Case> out;
@@ -66,7 +71,8 @@ struct Setting {
   std::vector<std::string> outputs;
 };
 
-Outputs run(const Context& context, const testing::fs::path& folder, const nlohmann::json& info, const Setting& s) {
+Outputs run(const Context& context, const testing::fs::path& folder, const nlohmann::json& info,
+            const Setting& s) {
   EncoderOptions options = s.options;
   if (info.value("call", nlohmann::json::object()).value("interpolate_pos_encoding", false)) {
     options.positions = PositionMode::kInterpolate;
@@ -74,13 +80,15 @@ Outputs run(const Context& context, const testing::fs::path& folder, const nlohm
   const Encoder encoder = Encoder::open(context, (folder / "MODEL").string(), options).value();
   std::vector<ImageInput> images;
   for (const auto& image : info.at("images")) {
-    images.push_back({.name = (folder / image.at("file").get<std::string>()).string(), .content = {}});
+    images.push_back(
+        {.name = (folder / image.at("file").get<std::string>()).string(), .content = {}});
   }
-  return collect(encoder.embed(std::move(images), {.outputs = s.outputs, .layer = std::nullopt}).value());
+  return collect(
+      encoder.embed(std::move(images), {.outputs = s.outputs, .layer = std::nullopt}).value());
 }
 
-void judge(const std::string& key, const std::string& got_key, const nlohmann::json& info, const Outputs& got,
-           const SafetensorsFile& expected, const std::string& dtype) {
+void judge(const std::string& key, const std::string& got_key, const nlohmann::json& info,
+           const Outputs& got, const SafetensorsFile& expected, const std::string& dtype) {
   SCOPED_TRACE(key);
   const SafetensorsEntry* entry = expected.find(key);
   ASSERT_NE(entry, nullptr);
@@ -114,7 +122,8 @@ TEST_P(Golden, EqualsTransformers) {
     GTEST_SKIP() << context.error().message();
   }
   const nlohmann::json info = testing::load_json(folder / "case.json");
-  const SafetensorsFile expected = SafetensorsFile::open((folder / "expected.safetensors").string()).value();
+  const SafetensorsFile expected =
+      SafetensorsFile::open((folder / "expected.safetensors").string()).value();
   const std::string dtype = c.dtype == ComputeDType::kF32 ? "fp32" : "bf16";
   EncoderOptions options;
   options.dtype = c.dtype;
@@ -139,7 +148,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Golden, ::testing::ValuesIn(cases()),
                          [](const ::testing::TestParamInfo<Case>& p) {
                            std::string name = p.param.name;
                            name.erase(std::remove(name.begin(), name.end(), '_'), name.end());
-                           return name + (p.param.dtype == ComputeDType::kF32 ? "F32" : "Bf16") + p.param.isa;
+                           return name + (p.param.dtype == ComputeDType::kF32 ? "F32" : "Bf16") +
+                                  p.param.isa;
                          });
 
 }  // namespace

@@ -45,8 +45,9 @@ class Load : public ::testing::Test {
 };
 
 TEST_F(Load, EveryCommittedModelLoadsFromACopy) {
-  for (const char* name : {"vit_pooler", "clip_interpolate", "siglip_vision", "dinov2_registers_swiglu",
-                           "qwen2_5_vl_bf16_sharded", "qwen3_vl_deepstack"}) {
+  for (const char* name :
+       {"vit_pooler", "clip_interpolate", "siglip_vision", "dinov2_registers_swiglu",
+        "qwen2_5_vl_bf16_sharded", "qwen3_vl_deepstack"}) {
     const ModelCopy copy(name);
     const auto error = error_of(copy.save());
     EXPECT_FALSE(error.has_value()) << name << ": " << error->describe();
@@ -54,12 +55,15 @@ TEST_F(Load, EveryCommittedModelLoadsFromACopy) {
 }
 
 TEST_F(Load, EveryMissingTensorIsNamed) {
-  for (const char* name : {"vit_pooler", "clip_interpolate", "siglip_vision", "dinov2_registers_swiglu", "qwen3_vl_deepstack"}) {
+  for (const char* name : {"vit_pooler", "clip_interpolate", "siglip_vision",
+                           "dinov2_registers_swiglu", "qwen3_vl_deepstack"}) {
     const ModelCopy whole(name);
     const std::string folder = whole.save();
     for (const auto& [tensor, raw] : whole.tensors) {
-      const bool vision = std::string(name) != "qwen3_vl_deepstack" || tensor.starts_with("model.visual.");
-      // A ViT without its pooler is a classifier's folder: then the rest of the pooler is what is left over.
+      const bool vision =
+          std::string(name) != "qwen3_vl_deepstack" || tensor.starts_with("model.visual.");
+      // A ViT without its pooler is a classifier's folder: then the rest of the pooler is what is
+      // left over.
       if (!vision || tensor.ends_with("mask_token") || tensor.starts_with("pooler.dense.weight")) {
         continue;
       }
@@ -75,7 +79,8 @@ TEST_F(Load, AMisshapenTensorIsNamed) {
   ModelCopy copy("siglip_vision");
   auto& t = copy.tensors.at("vision_model.encoder.layers.1.mlp.fc2.weight");
   std::swap(t.shape[0], t.shape[1]);
-  expect_error(copy.save(), ErrorCode::kWeightShape, "vision_model.encoder.layers.1.mlp.fc2.weight");
+  expect_error(copy.save(), ErrorCode::kWeightShape,
+               "vision_model.encoder.layers.1.mlp.fc2.weight");
 }
 
 TEST_F(Load, AnUnusedTensorIsNamed) {
@@ -145,42 +150,87 @@ TEST_F(Load, ShardsMustBeThereAndAgreeWithTheirIndex) {
 }
 
 TEST_F(Load, NonsenseInConfigNamesFileAndField) {
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = -96; }, "hidden_size");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = "96"; }, "hidden_size");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = 1e300; }, "hidden_size");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["num_hidden_layers"] = 0; }, "num_hidden_layers");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["num_attention_heads"] = 5; }, "num_attention_heads");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["num_attention_heads"] = 96; }, "head_dim");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["hidden_act"] = "nonsense"; }, "hidden_act");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["num_channels"] = 4; }, "num_channels");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["patch_size"] = 100; }, "image_size");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.config["layer_norm_eps"] = -1; }, "layer_norm_eps");
-  expect_config_error("siglip_vision", [](ModelCopy& m) { m.config["vision_use_head"] = "yes"; }, "vision_use_head");
-  expect_config_error("qwen2_5_vl_bf16_sharded", [](ModelCopy& m) { m.config["vision_config"] = 7; }, "vision_config");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = -96; }, "hidden_size");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = "96"; }, "hidden_size");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = 1e300; }, "hidden_size");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["num_hidden_layers"] = 0; }, "num_hidden_layers");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["num_attention_heads"] = 5; },
+      "num_attention_heads");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["num_attention_heads"] = 96; }, "head_dim");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["hidden_act"] = "nonsense"; }, "hidden_act");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["num_channels"] = 4; }, "num_channels");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["patch_size"] = 100; }, "image_size");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.config["layer_norm_eps"] = -1; }, "layer_norm_eps");
+  expect_config_error(
+      "siglip_vision", [](ModelCopy& m) { m.config["vision_use_head"] = "yes"; },
+      "vision_use_head");
+  expect_config_error(
+      "qwen2_5_vl_bf16_sharded", [](ModelCopy& m) { m.config["vision_config"] = 7; },
+      "vision_config");
   const auto windows = [this](const nlohmann::json& value) {
-    expect_config_error("qwen2_5_vl_bf16_sharded",
-                        [&](ModelCopy& m) { m.config["vision_config"]["fullatt_block_indexes"] = value; },
-                        "vision_config.fullatt_block_indexes");
+    expect_config_error(
+        "qwen2_5_vl_bf16_sharded",
+        [&](ModelCopy& m) { m.config["vision_config"]["fullatt_block_indexes"] = value; },
+        "vision_config.fullatt_block_indexes");
   };
-  windows({"1", "2"});  // a layer index compared as text once made all layers windowed (cosmos-rl#171)
+  windows(
+      {"1", "2"});  // a layer index compared as text once made all layers windowed (cosmos-rl#171)
   windows({3});
   windows({-1});
-  expect_config_error("qwen2_5_vl_bf16_sharded", [](ModelCopy& m) { m.config["vision_config"]["window_size"] = 20; },
-                      "vision_config.window_size");
-  expect_config_error("qwen3_vl_deepstack",
-                      [](ModelCopy& m) { m.config["vision_config"]["num_position_embeddings"] = 63; },
-                      "vision_config.num_position_embeddings");
+  expect_config_error(
+      "qwen2_5_vl_bf16_sharded",
+      [](ModelCopy& m) { m.config["vision_config"]["window_size"] = 20; },
+      "vision_config.window_size");
+  expect_config_error(
+      "qwen3_vl_deepstack",
+      [](ModelCopy& m) { m.config["vision_config"]["num_position_embeddings"] = 63; },
+      "vision_config.num_position_embeddings");
 }
 
 TEST_F(Load, NonsenseInThePreprocessorNamesFileAndField) {
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.preprocessor["image_mean"] = {0.5, 0.5}; }, "image_mean");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.preprocessor["image_std"] = {0.5, 0.0, 0.5}; }, "image_std");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.preprocessor["size"] = {{"height", 64}}; }, "size");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.preprocessor["size"] = 0; }, "size");
-  expect_config_error("vit_pooler", [](ModelCopy& m) { m.preprocessor["rescale_factor"] = 0; }, "rescale_factor");
-  expect_config_error("qwen3_vl_deepstack", [](ModelCopy& m) { m.preprocessor["patch_size"] = 14; }, "patch_size");
-  expect_config_error("qwen3_vl_deepstack", [](ModelCopy& m) { m.preprocessor["size"] = {{"shortest_edge", 4096}}; }, "size");
-  expect_config_error("qwen3_vl_deepstack", [](ModelCopy& m) { m.preprocessor["min_pixels"] = 1 << 20; }, "min_pixels");
+  expect_config_error(
+      "vit_pooler",
+      [](ModelCopy& m) {
+        m.preprocessor["image_mean"] = {0.5, 0.5};
+      },
+      "image_mean");
+  expect_config_error(
+      "vit_pooler",
+      [](ModelCopy& m) {
+        m.preprocessor["image_std"] = {0.5, 0.0, 0.5};
+      },
+      "image_std");
+  expect_config_error(
+      "vit_pooler",
+      [](ModelCopy& m) {
+        m.preprocessor["size"] = {{"height", 64}};
+      },
+      "size");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.preprocessor["size"] = 0; }, "size");
+  expect_config_error(
+      "vit_pooler", [](ModelCopy& m) { m.preprocessor["rescale_factor"] = 0; }, "rescale_factor");
+  expect_config_error(
+      "qwen3_vl_deepstack", [](ModelCopy& m) { m.preprocessor["patch_size"] = 14; }, "patch_size");
+  expect_config_error(
+      "qwen3_vl_deepstack",
+      [](ModelCopy& m) {
+        m.preprocessor["size"] = {{"shortest_edge", 4096}};
+      },
+      "size");
+  expect_config_error(
+      "qwen3_vl_deepstack", [](ModelCopy& m) { m.preprocessor["min_pixels"] = 1 << 20; },
+      "min_pixels");
   ModelCopy copy("vit_pooler");
   copy.preprocessor["image_processor_type"] = "VivitImageProcessor";
   expect_error(copy.save(), ErrorCode::kPreprocessorUnsupported, "VivitImageProcessor");
@@ -197,8 +247,10 @@ TEST_F(Load, BrokenAndMissingJsonIsNamed) {
   expect_error(folder, ErrorCode::kJsonInvalid, "preprocessor_config.json");
   std::filesystem::remove(copy / "preprocessor_config.json");
   expect_error(folder, ErrorCode::kModelFileMissing, "preprocessor_config.json");
-  write_text(copy / "processor_config.json", nlohmann::json{{"image_processor", copy.preprocessor}}.dump());
-  EXPECT_FALSE(error_of(folder).has_value()) << "processor_config.json -> image_processor is read too";
+  write_text(copy / "processor_config.json",
+             nlohmann::json{{"image_processor", copy.preprocessor}}.dump());
+  EXPECT_FALSE(error_of(folder).has_value())
+      << "processor_config.json -> image_processor is read too";
   write_text(copy / "config.json", "[1, 2]");
   expect_error(folder, ErrorCode::kJsonInvalid, "config.json");
   std::filesystem::remove(copy / "config.json");
@@ -215,7 +267,8 @@ TEST_F(Load, UnknownFamiliesAreNamedWithTheKnownOnes) {
 }
 
 TEST_F(Load, ForeignFormatsAreRecognised) {
-  const auto folder_with = [](TempFolder& f, std::initializer_list<std::pair<const char*, const char*>> files) {
+  const auto folder_with = [](TempFolder& f,
+                              std::initializer_list<std::pair<const char*, const char*>> files) {
     for (const auto& [name, text] : files) {
       write_text(f / name, text);
     }
@@ -228,11 +281,14 @@ TEST_F(Load, ForeignFormatsAreRecognised) {
   const std::initializer_list<Row> rows{
       {ErrorCode::kFormatGguf, {{"model-q8_0.gguf", "GGUF"}}},
       {ErrorCode::kFormatOnnx, {{"config.json", "{}"}, {"model.onnx", "x"}}},
-      {ErrorCode::kFormatPickle, {{"config.json", R"({"model_type":"vit"})"}, {"pytorch_model.bin", "x"}}},
+      {ErrorCode::kFormatPickle,
+       {{"config.json", R"({"model_type":"vit"})"}, {"pytorch_model.bin", "x"}}},
       {ErrorCode::kFormatPickle, {{"model.pth", "x"}}},
-      {ErrorCode::kFormatOpenClip, {{"open_clip_config.json", "{}"}, {"open_clip_model.safetensors", "x"}}},
+      {ErrorCode::kFormatOpenClip,
+       {{"open_clip_config.json", "{}"}, {"open_clip_model.safetensors", "x"}}},
       {ErrorCode::kFormatTimm,
-       {{"config.json", R"({"architecture":"vit_base_patch16_224","pretrained_cfg":{}})"}, {"model.safetensors", "x"}}},
+       {{"config.json", R"({"architecture":"vit_base_patch16_224","pretrained_cfg":{}})"},
+        {"model.safetensors", "x"}}},
   };
   for (const Row& row : rows) {
     TempFolder f;
@@ -250,22 +306,26 @@ TEST_F(Load, ModelsAreFoundInTheHubCache) {
   const auto repo = cache / "models--org--tiny";
   std::filesystem::create_directories(repo / "refs");
   std::filesystem::create_directories(repo / "snapshots");
-  std::filesystem::copy(copy / "", repo / "snapshots" / "abc123", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(copy / "", repo / "snapshots" / "abc123",
+                        std::filesystem::copy_options::recursive);
   write_text(repo / "refs" / "main", "abc123");
   const std::string root = cache.path().string();
   EXPECT_FALSE(error_of("org/tiny", root).has_value());
   EXPECT_FALSE(error_of("org/tiny@main", root).has_value());
   EXPECT_FALSE(error_of("org/tiny@abc123", root).has_value());
-  for (const char* absent : {"org/tiny@v2", "org/other", "tiny", "../../etc/passwd", "org/../tiny", "a/b/c", ""}) {
+  for (const char* absent :
+       {"org/tiny@v2", "org/other", "tiny", "../../etc/passwd", "org/../tiny", "a/b/c", ""}) {
     const auto error = error_of(absent, root);
     ASSERT_TRUE(error.has_value()) << absent;
     EXPECT_EQ(error->code(), ErrorCode::kModelNotFound) << absent;
   }
-  EXPECT_EQ(error_of("org/tiny")->code(), ErrorCode::kModelNotFound) << "without a cache only folders are models";
+  EXPECT_EQ(error_of("org/tiny")->code(), ErrorCode::kModelNotFound)
+      << "without a cache only folders are models";
 }
 
 TEST_F(Load, TheSameWeightsLoadUnderEveryPrefix) {
-  // A whole tower was left random after a rename elsewhere (Automodel#2431): here it loads or it fails.
+  // A whole tower was left random after a rename elsewhere (Automodel#2431): here it loads or it
+  // fails.
   const ModelCopy whole("qwen3_vl_deepstack");
   for (const std::string prefix : {"model.visual.", "visual.", ""}) {
     ModelCopy copy("qwen3_vl_deepstack");

@@ -1,4 +1,5 @@
-// Fixture folders and the comparison that judges them: |got - want| <= atol and cosine >= cos, by case.json.
+// Fixture folders and the comparison that judges them: |got - want| <= atol and cosine >= cos, by
+// case.json.
 #pragma once
 
 #include "tensor/safetensors.hpp"
@@ -22,7 +23,9 @@ inline fs::path oracle_folder() {
   return set != nullptr ? fs::path(set) : fs::path(FOVEAL_SOURCE_DIR) / ".." / "shared" / "oracle";
 }
 
-inline fs::path golden_models() { return fs::path(FOVEAL_SOURCE_DIR) / "tests" / "golden" / "models"; }
+inline fs::path golden_models() {
+  return fs::path(FOVEAL_SOURCE_DIR) / "tests" / "golden" / "models";
+}
 
 // The committed copy, else the oracle's; empty where there is neither.
 inline fs::path fixture(const std::string& name) {

@@ -49,7 +49,8 @@ TEST(Arena, JoinsItsChunksOnReset) {
 
 TEST(Arena, RefusesAbsurdSizes) {
   Arena arena;
-  EXPECT_EQ(arena.take(DType::kF32, {std::int64_t{1} << 40, 1 << 30}, "test").error().code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(arena.take(DType::kF32, {std::int64_t{1} << 40, 1 << 30}, "test").error().code(),
+            ErrorCode::kOutOfMemory);
   EXPECT_EQ(arena.take(DType::kF32, {-1}, "test").error().code(), ErrorCode::kOutOfMemory);
   EXPECT_TRUE(arena.take(DType::kF32, {0, 5}, "test"));
 }

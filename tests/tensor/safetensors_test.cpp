@@ -63,7 +63,9 @@ TEST(Safetensors, RefusesEveryTruncation) {
     const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
     const Parsed p = parse(cut);
     ASSERT_TRUE(p.error.has_value()) << n;
-    EXPECT_EQ(p.error->code(), n < 8 ? ErrorCode::kSafetensorsInvalid : ErrorCode::kSafetensorsTruncated) << n;
+    EXPECT_EQ(p.error->code(),
+              n < 8 ? ErrorCode::kSafetensorsInvalid : ErrorCode::kSafetensorsTruncated)
+        << n;
   }
 }
 
@@ -76,13 +78,20 @@ TEST(Safetensors, RefusesHeadersThatLie) {
   EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8), invalid);
   EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8), invalid);
   EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}})", 8), invalid);
-  EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 8), invalid);
-  EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,2],"data_offsets":[0,8]}})", 8), invalid);
-  EXPECT_EQ(code_of(R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8), invalid);
-  EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8),
+  EXPECT_EQ(
+      code_of(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", 8),
+      invalid);
+  EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,2],"data_offsets":[0,8]}})", 8),
             invalid);
+  EXPECT_EQ(code_of(R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8), invalid);
+  EXPECT_EQ(
+      code_of(
+          R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+          8),
+      invalid);
   EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,80]}})", 8), invalid);
-  EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[20],"data_offsets":[0,80]}})", 8), ErrorCode::kSafetensorsTruncated);
+  EXPECT_EQ(code_of(R"({"a":{"dtype":"F32","shape":[20],"data_offsets":[0,80]}})", 8),
+            ErrorCode::kSafetensorsTruncated);
 }
 
 TEST(Safetensors, KeepsUnknownDtypesOpaque) {
@@ -110,7 +119,9 @@ TEST(Safetensors, SurvivesFlippedBytes) {
 TEST(Safetensors, OpensAFileAndFindsTensors) {
   const auto path = std::filesystem::temp_directory_path() / "foveal_safetensors_test.safetensors";
   const auto bytes = file_of(kGood, 28);
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
   {
     const SafetensorsFile file = SafetensorsFile::open(path.string()).value();
     ASSERT_NE(file.find("a"), nullptr);

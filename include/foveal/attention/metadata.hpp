@@ -1,5 +1,6 @@
-// Metadata of packed sequences: what lies where in a (T, num_heads, head_dim) tensor. One immutable value,
-// checked once when it is made; every derived form comes from it and cannot be set from outside.
+// Metadata of packed sequences: what lies where in a (T, num_heads, head_dim) tensor. One immutable
+// value, checked once when it is made; every derived form comes from it and cannot be set from
+// outside.
 #pragma once
 
 #include <foveal/error.hpp>
@@ -33,7 +34,8 @@ class PackedSeqs {
   // CuSeqlensShape, CuSeqlensStart, CuSeqlensDecrease, TooManyTokens.
   static Result<PackedSeqs> from_cu_seqlens(std::span<const std::int32_t> cu_seqlens);
   static Result<PackedSeqs> from_cu_seqlens(std::span<const std::int64_t> cu_seqlens);
-  // A host array of rank 1, int32 or int64, any stride: else CuSeqlensDtype, ShapeMismatch, DeviceMismatch.
+  // A host array of rank 1, int32 or int64, any stride: else CuSeqlensDtype, ShapeMismatch,
+  // DeviceMismatch.
   static Result<PackedSeqs> from_cu_seqlens(const ConstTensorView& cu_seqlens);
 
   struct Equal {
@@ -51,7 +53,9 @@ class PackedSeqs {
   std::span<const std::int32_t> seqlens() const { return data_->seqlens; }        // (B) tokens
   Tokens max_seqlen() const { return data_->max_seqlen; }                         // 0 where B is 0
   Tokens total_tokens() const { return data_->total_tokens; }
-  std::int64_t sum_sq() const { return data_->sum_sq; }  // sum of length^2: the cost of self attention
+  std::int64_t sum_sq() const {
+    return data_->sum_sq;
+  }  // sum of length^2: the cost of self attention
   friend bool operator==(const PackedSeqs& a, const PackedSeqs& b) {
     return a.data_ == b.data_ || a.data_->cu_seqlens == b.data_->cu_seqlens;
   }
@@ -82,7 +86,8 @@ struct GridThw {
 
 struct GridOptions {
   std::int64_t merge_size = 1;  // patches per merged side; rows come in merge-block order
-  // Side of a window in merged cells (Qwen2.5-VL: window_size / merge_size / patch_size); absent: no windows.
+  // Side of a window in merged cells (Qwen2.5-VL: window_size / merge_size / patch_size); absent:
+  // no windows.
   std::optional<std::int64_t> window_cells;
 };
 
@@ -90,8 +95,8 @@ struct GridOptions {
 struct GridSeqs {
   PackedSeqs full;     // one sequence a frame
   PackedSeqs windows;  // sequences of the window order; equals `full` where there is no window rule
-  // (T / merge_size^2) merged cells: cell i of the window order is cell permutation[i] of the given order.
-  // Empty where there is no window rule.
+  // (T / merge_size^2) merged cells: cell i of the window order is cell permutation[i] of the given
+  // order. Empty where there is no window rule.
   std::vector<std::int32_t> permutation;
 };
 

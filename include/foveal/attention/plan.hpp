@@ -1,6 +1,6 @@
-// The attention plan: one immutable decision made from the lengths, the heads and the options, outside the
-// layer loop. It knows who serves it, who declined and why, and how much workspace a call needs; running it
-// checks that the views fit and nothing more.
+// The attention plan: one immutable decision made from the lengths, the heads and the options,
+// outside the layer loop. It knows who serves it, who declined and why, and how much workspace a
+// call needs; running it checks that the views fit and nothing more.
 #pragma once
 
 #include <foveal/attention/metadata.hpp>
@@ -23,7 +23,10 @@ struct AttentionHeads {
   friend bool operator==(const AttentionHeads&, const AttentionHeads&) = default;
 };
 
-enum class Causal : std::uint8_t { kNo, kYes };  // yes: aligned to the end, query i stands at i + len_k - len_q
+enum class Causal : std::uint8_t {
+  kNo,
+  kYes
+};  // yes: aligned to the end, query i stands at i + len_k - len_q
 enum class Lse : std::uint8_t { kNo, kYes };
 enum class RowsBeyond : std::uint8_t { kError, kZero };  // rows past the last sequence
 
@@ -34,8 +37,8 @@ struct AttentionOptions {
   std::optional<Tokens> window_left{};
   std::optional<Tokens> window_right{};
   std::optional<float> softcap{};  // logits become softcap * tanh(logit / softcap)
-  bool sinks = false;            // (num_heads) f32 logits that join the denominator only
-  bool bias = false;             // (num_heads, max_q, max_k) f32 added to the scaled logits
+  bool sinks = false;              // (num_heads) f32 logits that join the denominator only
+  bool bias = false;               // (num_heads, max_q, max_k) f32 added to the scaled logits
   Lse lse = Lse::kNo;
   RowsBeyond rows_beyond = RowsBeyond::kError;
   friend bool operator==(const AttentionOptions&, const AttentionOptions&) = default;
@@ -71,9 +74,9 @@ struct Declined {
   std::string reason;
 };
 
-// q (Tq, num_heads, head_dim), k (Tk, num_kv_heads, head_dim), v (Tk, num_kv_heads, v_head_dim); last
-// dimension contiguous, other strides free. sinks (num_heads) and bias (num_heads, max_q, max_k) f32, where
-// the plan has them.
+// q (Tq, num_heads, head_dim), k (Tk, num_kv_heads, head_dim), v (Tk, num_kv_heads, v_head_dim);
+// last dimension contiguous, other strides free. sinks (num_heads) and bias (num_heads, max_q,
+// max_k) f32, where the plan has them.
 struct QkvView {
   ConstTensorView q;
   ConstTensorView k;
@@ -82,14 +85,15 @@ struct QkvView {
   std::optional<ConstTensorView> bias{};
 };
 
-// out (Tq, num_heads, v_head_dim) in the problem's dtype; lse (num_heads, Tq) f32, natural log, where the
-// plan has it.
+// out (Tq, num_heads, v_head_dim) in the problem's dtype; lse (num_heads, Tq) f32, natural log,
+// where the plan has it.
 struct OutView {
   TensorView out;
   std::optional<TensorView> lse{};
 };
 
-// Scratch of the caller: at least plan.workspace_size() bytes, 64-byte aligned; may be null where that is 0.
+// Scratch of the caller: at least plan.workspace_size() bytes, 64-byte aligned; may be null where
+// that is 0.
 struct Workspace {
   std::byte* data = nullptr;
   Bytes size;
@@ -97,7 +101,7 @@ struct Workspace {
 
 // Where a call runs: a thread pool on the CPU; a CUDA stream (cudaStream_t) with the CUDA backends.
 struct StreamRef {
-  ThreadPool* pool = nullptr;    // null: the calling thread alone
+  ThreadPool* pool = nullptr;  // null: the calling thread alone
   void* cuda_stream = nullptr;
 };
 
@@ -111,14 +115,15 @@ class AttentionPlan {
   // Lengths, cost, backend, who declined and why; several lines.
   std::string describe() const;
 
-  // Checks that the views fit the plan, then runs. One plan may serve many threads at once, each with its
-  // own workspace. Every row of out (and lse) is written.
-  // ShapeMismatch, StrideUnsupported, DtypeMismatch, DeviceMismatch, TensorMissing, WorkspaceTooSmall.
+  // Checks that the views fit the plan, then runs. One plan may serve many threads at once, each
+  // with its own workspace. Every row of out (and lse) is written. ShapeMismatch,
+  // StrideUnsupported, DtypeMismatch, DeviceMismatch, TensorMissing, WorkspaceTooSmall.
   Status run(const QkvView& in, const OutView& out, Workspace workspace, StreamRef stream) const;
 
  private:
-  friend Result<AttentionPlan> make_plan(AttentionProblem problem, std::span<const Backend> backends,
-                                         const Machine& machine, std::string_view forced);
+  friend Result<AttentionPlan> make_plan(AttentionProblem problem,
+                                         std::span<const Backend> backends, const Machine& machine,
+                                         std::string_view forced);
   struct State {
     AttentionProblem problem;
     const Backend* backend = nullptr;

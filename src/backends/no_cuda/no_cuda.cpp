@@ -4,7 +4,9 @@
 
 namespace foveal::no_cuda {
 
-Reason decline(const AttentionProblem& /*problem*/, const Machine& /*machine*/) { return "built without CUDA"; }
+Reason decline(const AttentionProblem& /*problem*/, const Machine& /*machine*/) {
+  return "built without CUDA";
+}
 
 Result<BackendPlan> plan(const AttentionProblem& /*problem*/, const Machine& /*machine*/) {
   return internal_error("a backend that declined was asked for a plan", __FILE__, __LINE__);

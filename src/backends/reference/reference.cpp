@@ -1,5 +1,6 @@
-// out[i] = sum_j softmax(scale * q_i . k_j (+ bias, sink)) v_j, a row at a time, all sums in double.
-// q (Tq, num_heads, head_dim), k (Tk, num_kv_heads, head_dim), v (Tk, num_kv_heads, v_head_dim).
+// out[i] = sum_j softmax(scale * q_i . k_j (+ bias, sink)) v_j, a row at a time, all sums in
+// double. q (Tq, num_heads, head_dim), k (Tk, num_kv_heads, head_dim), v (Tk, num_kv_heads,
+// v_head_dim).
 #include "backends/reference/reference.hpp"
 
 #include "base/half.hpp"
@@ -65,7 +66,8 @@ void write_lse(const Call& call, std::int64_t row, std::int64_t head, double val
 }
 
 // Query i of sequence b, one head. `scores` has room for the keys of the sequence.
-void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t head, std::vector<double>& scores) {
+void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t head,
+                std::vector<double>& scores) {
   const AttentionProblem& p = call.problem;
   const Sequence q = p.q_seqs[b];
   const Sequence k = p.k_seqs[b];
@@ -73,9 +75,10 @@ void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t h
   const std::int64_t position = i + k.length.v - q.length.v;
   // A limit may be any number: past this it is as good as none, and the sums below cannot overflow.
   constexpr std::int64_t kFar = std::int64_t{1} << 40;
-  const std::int64_t first = p.options.window_left
-                                 ? std::max<std::int64_t>(0, position - std::min(p.options.window_left->v, kFar))
-                                 : 0;
+  const std::int64_t first =
+      p.options.window_left
+          ? std::max<std::int64_t>(0, position - std::min(p.options.window_left->v, kFar))
+          : 0;
   const auto right = p.window_right();
   const std::int64_t last =
       right ? std::min(k.length.v, position + std::min(right->v, kFar) + 1) : k.length.v;
@@ -119,7 +122,8 @@ void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t h
   for (std::int64_t d = 0; d < p.heads.v_head_dim; ++d) {
     double acc = 0;
     for (std::int64_t j = first; j < last; ++j) {
-      acc += scores[static_cast<std::size_t>(j)] * load(call.in.v, at(call.in.v, k.begin.v + j, kv_head) + d);
+      acc += scores[static_cast<std::size_t>(j)] *
+             load(call.in.v, at(call.in.v, k.begin.v + j, kv_head) + d);
     }
     store(call.out.out, at(call.out.out, q.begin.v + i, head) + d, acc / sum);
   }
@@ -128,21 +132,23 @@ void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t h
 }  // namespace
 
 Reason decline(const AttentionProblem& problem, const Machine& /*machine*/) {
-  return problem.device.kind == DeviceKind::kCpu ? "" : "it runs on the CPU, the tensors are on a GPU";
+  return problem.device.kind == DeviceKind::kCpu ? ""
+                                                 : "it runs on the CPU, the tensors are on a GPU";
 }
 
 Result<BackendPlan> plan(const AttentionProblem& /*problem*/, const Machine& /*machine*/) {
   return BackendPlan{.instance = "double", .workspace = Bytes(0), .note = "", .state = nullptr};
 }
 
-Status run(const BackendPlan& /*plan*/, const AttentionProblem& problem, const QkvView& in, const OutView& out,
-           Workspace /*workspace*/, StreamRef stream) {
+Status run(const BackendPlan& /*plan*/, const AttentionProblem& problem, const QkvView& in,
+           const OutView& out, Workspace /*workspace*/, StreamRef stream) {
   const Call call{problem, in, out};
   const std::int64_t heads = problem.heads.num_heads;
   const std::int64_t tasks = problem.q_seqs.size() * heads;
   const auto task = [&](std::int64_t index, int /*worker*/) {
     const std::int64_t b = index / heads;
-    // The one allocation: a row of scores, linear in the sequence. This backend is obvious, not fast.
+    // The one allocation: a row of scores, linear in the sequence. This backend is obvious, not
+    // fast.
     std::vector<double> scores(static_cast<std::size_t>(problem.k_seqs[b].length.v));
     for (std::int64_t i = 0; i < problem.q_seqs[b].length.v; ++i) {
       attend_row(call, b, i, index % heads, scores);

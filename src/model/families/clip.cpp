@@ -1,5 +1,6 @@
-// CLIP's vision tower, alone or inside a whole model: no patch bias, pre_layrnorm (so spelled), pooled =
-// [visual_projection](post_layernorm(CLS)); last_hidden_state is not normed. transformers: models/clip.
+// CLIP's vision tower, alone or inside a whole model: no patch bias, pre_layrnorm (so spelled),
+// pooled = [visual_projection](post_layernorm(CLS)); last_hidden_state is not normed. transformers:
+// models/clip.
 #include "model/families/families.hpp"
 
 #include <algorithm>
@@ -32,16 +33,17 @@ Result<TowerSpec> describe_clip(const ModelFolder& folder, const WeightFiles& fi
                                .filter = ops::GridFilter::kBicubic,
                                .use = PositionSpec::Use::kAsTrained};
   out.pre_norm = NormSpec{.name = "pre_layrnorm", .eps = eps};
-  out.block = {.prefix = "encoder.layers.{}.",
-               .norm1 = {.name = "layer_norm1", .eps = eps},
-               .attention = {.q = {"self_attn.q_proj"},
-                             .k = {"self_attn.k_proj"},
-                             .v = {"self_attn.v_proj"},
-                             .proj = {"self_attn.out_proj"},
-                             .num_heads = width.num_heads,
-                             .head_dim = width.head_dim},
-               .norm2 = {.name = "layer_norm2", .eps = eps},
-               .mlp = {.fc1 = {"mlp.fc1"}, .fc2 = {"mlp.fc2"}, .width = intermediate, .activation = activation}};
+  out.block.prefix = "encoder.layers.{}.";
+  out.block.norm1 = {.name = "layer_norm1", .eps = eps};
+  out.block.attention = {.q = {"self_attn.q_proj"},
+                         .k = {"self_attn.k_proj"},
+                         .v = {"self_attn.v_proj"},
+                         .proj = {"self_attn.out_proj"},
+                         .num_heads = width.num_heads,
+                         .head_dim = width.head_dim};
+  out.block.norm2 = {.name = "layer_norm2", .eps = eps};
+  out.block.mlp = {
+      .fc1 = {"mlp.fc1"}, .fc2 = {"mlp.fc2"}, .width = intermediate, .activation = activation};
   out.final_norm_use = FinalNorm::kClsOnly;
   out.final_norm = {.name = "post_layernorm", .eps = eps};
   out.weight_prefixes = {"vision_model.", ""};
@@ -49,16 +51,18 @@ Result<TowerSpec> describe_clip(const ModelFolder& folder, const WeightFiles& fi
   out.other_parts = {"text_model.", "text_projection.", "logit_scale"};
 
   // CLIPVisionModel answers with the normed CLS, the other classes project it.
-  const bool plain = std::find(architectures.begin(), architectures.end(), "CLIPVisionModel") != architectures.end();
+  const bool plain = std::find(architectures.begin(), architectures.end(), "CLIPVisionModel") !=
+                     architectures.end();
   const bool projects = model_type == "clip" || (!plain && !architectures.empty()) ||
                         static_cast<bool>(files.find("visual_projection.weight"));
   if (projects) {
-    out.head = ClsHead{.dense = LinearSpec{"/visual_projection", Bias::kNo}, .output_dim = projection};
+    out.head =
+        ClsHead{.dense = LinearSpec{"/visual_projection", Bias::kNo}, .output_dim = projection};
   } else {
     out.head = ClsHead{.dense = std::nullopt, .output_dim = width.hidden_size};
   }
-  FOVEAL_TRY(out.preprocess,
-             read_preprocess(folder.preprocessor, ProcessorClass::kClip, "clip", out.patch.geometry));
+  FOVEAL_TRY(out.preprocess, read_preprocess(folder.preprocessor, ProcessorClass::kClip, "clip",
+                                             out.patch.geometry));
   return out;
 }
 

@@ -1,6 +1,6 @@
-// DINOv2, plain and with registers: layer scale, positions always resampled to the picture's grid (bicubic;
-// antialiased with registers, which come after the positions are added), pooled = layernorm(CLS).
-// transformers: models/dinov2, models/dinov2_with_registers.
+// DINOv2, plain and with registers: layer scale, positions always resampled to the picture's grid
+// (bicubic; antialiased with registers, which come after the positions are added), pooled =
+// layernorm(CLS). transformers: models/dinov2, models/dinov2_with_registers.
 #include "model/families/families.hpp"
 
 namespace foveal::families {
@@ -35,9 +35,11 @@ Result<TowerSpec> describe_dinov2(const ModelFolder& folder, const WeightFiles& 
                .projection = {"embeddings.patch_embeddings.projection"}};
   out.prefix_tokens = {{.name = "embeddings.cls_token", .rank = 3}};
   if (registers) {
-    FOVEAL_TRY(const std::int64_t count, c.integer("num_register_tokens", 4, {.min = 0, .max = 1024}));
+    FOVEAL_TRY(const std::int64_t count,
+               c.integer("num_register_tokens", 4, {.min = 0, .max = 1024}));
     if (count > 0) {
-      out.prefix_tokens.push_back({.name = "embeddings.register_tokens", .count = count, .rank = 3});
+      out.prefix_tokens.push_back(
+          {.name = "embeddings.register_tokens", .count = count, .rank = 3});
     }
   }
   out.positions = PositionSpec{
@@ -47,17 +49,17 @@ Result<TowerSpec> describe_dinov2(const ModelFolder& folder, const WeightFiles& 
       .has_cls_row = true,
       .filter = registers ? ops::GridFilter::kBicubicAntialias : ops::GridFilter::kBicubic,
       .use = PositionSpec::Use::kAlways};
-  out.block = {.prefix = "encoder.layer.{}.",
-               .norm1 = {.name = "norm1", .eps = eps},
-               .attention = {.q = {"attention.attention.query", bias},
-                             .k = {"attention.attention.key", bias},
-                             .v = {"attention.attention.value", bias},
-                             .proj = {"attention.output.dense"},
-                             .num_heads = width.num_heads,
-                             .head_dim = width.head_dim},
-               .scale1 = "layer_scale1.lambda1",
-               .norm2 = {.name = "norm2", .eps = eps},
-               .scale2 = "layer_scale2.lambda1"};
+  out.block.prefix = "encoder.layer.{}.";
+  out.block.norm1 = {.name = "norm1", .eps = eps};
+  out.block.attention = {.q = {"attention.attention.query", bias},
+                         .k = {"attention.attention.key", bias},
+                         .v = {"attention.attention.value", bias},
+                         .proj = {"attention.output.dense"},
+                         .num_heads = width.num_heads,
+                         .head_dim = width.head_dim};
+  out.block.scale1 = "layer_scale1.lambda1";
+  out.block.norm2 = {.name = "norm2", .eps = eps};
+  out.block.scale2 = "layer_scale2.lambda1";
   const std::int64_t hidden = width.hidden_size * mlp_ratio;
   if (swiglu) {
     out.block.mlp = {.kind = MlpSpec::Kind::kGatedFused,
@@ -66,7 +68,8 @@ Result<TowerSpec> describe_dinov2(const ModelFolder& folder, const WeightFiles& 
                      .width = swiglu_width(hidden),
                      .activation = ops::Activation::kSilu};
   } else {
-    out.block.mlp = {.fc1 = {"mlp.fc1"}, .fc2 = {"mlp.fc2"}, .width = hidden, .activation = activation};
+    out.block.mlp = {
+        .fc1 = {"mlp.fc1"}, .fc2 = {"mlp.fc2"}, .width = hidden, .activation = activation};
   }
   out.final_norm_use = FinalNorm::kAllTokens;
   out.final_norm = {.name = "layernorm", .eps = eps};
@@ -74,8 +77,8 @@ Result<TowerSpec> describe_dinov2(const ModelFolder& folder, const WeightFiles& 
   out.weight_prefixes = {"", "dinov2.", "dinov2_with_registers."};
   out.ignored_tensors = {"embeddings.mask_token"};
   out.other_parts = {"classifier."};
-  FOVEAL_TRY(out.preprocess,
-             read_preprocess(folder.preprocessor, ProcessorClass::kBit, "dinov2", out.patch.geometry));
+  FOVEAL_TRY(out.preprocess, read_preprocess(folder.preprocessor, ProcessorClass::kBit, "dinov2",
+                                             out.patch.geometry));
   return out;
 }
 

@@ -2,7 +2,8 @@
 
 namespace foveal::families {
 
-Result<ops::Activation> read_activation(const Config& config, std::string_view field, std::string_view fallback) {
+Result<ops::Activation> read_activation(const Config& config, std::string_view field,
+                                        std::string_view fallback) {
   using ops::Activation;
   constexpr std::array<std::pair<std::string_view, Activation>, 9> kNames{{
       {"gelu", Activation::kGelu},
@@ -27,30 +28,35 @@ Result<ops::Activation> read_activation(const Config& config, std::string_view f
 Result<Width> read_width(const Config& config, const WidthFields& fields) {
   Width out;
   FOVEAL_TRY(out.hidden_size, config.integer(fields.hidden_field, fields.hidden_size, kWidth));
-  FOVEAL_TRY(out.num_heads, config.integer(fields.heads_field, fields.num_heads, {.min = 1, .max = 1024}));
+  FOVEAL_TRY(out.num_heads,
+             config.integer(fields.heads_field, fields.num_heads, {.min = 1, .max = 1024}));
   if (out.hidden_size % out.num_heads != 0) {
-    return config.bad(fields.heads_field, "a divisor of " + std::string(fields.hidden_field) + " (" +
-                                              std::to_string(out.hidden_size) + ")");
+    return config.bad(fields.heads_field, "a divisor of " + std::string(fields.hidden_field) +
+                                              " (" + std::to_string(out.hidden_size) + ")");
   }
   out.head_dim = out.hidden_size / out.num_heads;
   if (out.head_dim % 8 != 0 || out.head_dim > 256) {
     return config.bad(fields.heads_field, "a number of heads that makes head_dim (" +
-                                              std::to_string(out.head_dim) + ") a multiple of 8 up to 256");
+                                              std::to_string(out.head_dim) +
+                                              ") a multiple of 8 up to 256");
   }
   return out;
 }
 
-Result<ImageGrid> read_image_grid(const Config& config, std::int64_t image_size, std::int64_t patch_size) {
+Result<ImageGrid> read_image_grid(const Config& config, std::int64_t image_size,
+                                  std::int64_t patch_size) {
   constexpr IntRange kPixels{.min = 1, .max = 1 << 16};
   FOVEAL_TRY(const Config::Pair image, config.pair("image_size", image_size, kPixels));
-  FOVEAL_TRY(const Config::Pair patch, config.pair("patch_size", patch_size, {.min = 1, .max = 256}));
+  FOVEAL_TRY(const Config::Pair patch,
+             config.pair("patch_size", patch_size, {.min = 1, .max = 256}));
   if (patch.height != patch.width) {
     return config.bad("patch_size", "square patches");
   }
   if (image.height < patch.height || image.width < patch.width) {
     return config.bad("image_size", "at least patch_size (" + std::to_string(patch.height) + ")");
   }
-  return ImageGrid{static_cast<int>(patch.height), {image.height / patch.height, image.width / patch.width}};
+  return ImageGrid{static_cast<int>(patch.height),
+                   {image.height / patch.height, image.width / patch.width}};
 }
 
 Status check_channels(const Config& config, std::string_view field) {

@@ -1,5 +1,5 @@
-// What a family file provides: the model types it serves and a description made from the folder's configs.
-// Helpers that several families share stand at the end.
+// What a family file provides: the model types it serves and a description made from the folder's
+// configs. Helpers that several families share stand at the end.
 #pragma once
 
 #include "model/folder.hpp"
@@ -26,10 +26,13 @@ struct Family {
 
 namespace families {
 
-// hidden_act and its kind: "gelu", "gelu_pytorch_tanh", "gelu_new", "quick_gelu", "silu", "relu", "tanh".
-Result<ops::Activation> read_activation(const Config& config, std::string_view field, std::string_view fallback);
+// hidden_act and its kind: "gelu", "gelu_pytorch_tanh", "gelu_new", "quick_gelu", "silu", "relu",
+// "tanh".
+Result<ops::Activation> read_activation(const Config& config, std::string_view field,
+                                        std::string_view fallback);
 
-// hidden_size, heads: positive, and hidden_size a multiple of num_heads with a head_dim that attention serves.
+// hidden_size, heads: positive, and hidden_size a multiple of num_heads with a head_dim that
+// attention serves.
 struct Width {
   std::int64_t hidden_size = 0;
   std::int64_t num_heads = 0;
@@ -43,12 +46,14 @@ struct WidthFields {
 };
 Result<Width> read_width(const Config& config, const WidthFields& fields);
 
-// image_size / patch_size as a grid of whole patches; both may be an integer or a pair. Patches are square.
+// image_size / patch_size as a grid of whole patches; both may be an integer or a pair. Patches are
+// square.
 struct ImageGrid {
   int patch_size = 0;
   ops::GridSize grid;
 };
-Result<ImageGrid> read_image_grid(const Config& config, std::int64_t image_size, std::int64_t patch_size);
+Result<ImageGrid> read_image_grid(const Config& config, std::int64_t image_size,
+                                  std::int64_t patch_size);
 
 // num_channels must be 3: pictures are RGB.
 Status check_channels(const Config& config, std::string_view field);

@@ -1,5 +1,6 @@
-// ViT (google/vit-*): CLS first, learned positions, pooled = tanh(dense(layernorm(CLS))). Checkpoints with a
-// classifier instead of a pooler answer with the normed CLS. transformers: models/vit.
+// ViT (google/vit-*): CLS first, learned positions, pooled = tanh(dense(layernorm(CLS))).
+// Checkpoints with a classifier instead of a pooler answer with the normed CLS. transformers:
+// models/vit.
 #include "model/families/families.hpp"
 
 namespace foveal::families {
@@ -27,19 +28,19 @@ Result<TowerSpec> describe_vit(const ModelFolder& folder, const WeightFiles& fil
                                .has_cls_row = true,
                                .filter = ops::GridFilter::kBicubic,
                                .use = PositionSpec::Use::kAsTrained};
-  out.block = {.prefix = "encoder.layer.{}.",
-               .norm1 = {.name = "layernorm_before", .eps = eps},
-               .attention = {.q = {"attention.attention.query", bias},
-                             .k = {"attention.attention.key", bias},
-                             .v = {"attention.attention.value", bias},
-                             .proj = {"attention.output.dense"},
-                             .num_heads = width.num_heads,
-                             .head_dim = width.head_dim},
-               .norm2 = {.name = "layernorm_after", .eps = eps},
-               .mlp = {.fc1 = {"intermediate.dense"},
-                       .fc2 = {"output.dense"},
-                       .width = intermediate,
-                       .activation = activation}};
+  out.block.prefix = "encoder.layer.{}.";
+  out.block.norm1 = {.name = "layernorm_before", .eps = eps};
+  out.block.attention = {.q = {"attention.attention.query", bias},
+                         .k = {"attention.attention.key", bias},
+                         .v = {"attention.attention.value", bias},
+                         .proj = {"attention.output.dense"},
+                         .num_heads = width.num_heads,
+                         .head_dim = width.head_dim};
+  out.block.norm2 = {.name = "layernorm_after", .eps = eps};
+  out.block.mlp = {.fc1 = {"intermediate.dense"},
+                   .fc2 = {"output.dense"},
+                   .width = intermediate,
+                   .activation = activation};
   out.final_norm_use = FinalNorm::kAllTokens;
   out.final_norm = {.name = "layernorm", .eps = eps};
   out.weight_prefixes = {"", "vit."};
