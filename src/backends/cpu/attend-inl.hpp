@@ -19,333 +19,13 @@
 // broadcast add mul sub div fma max exp2, select_less(a, b, x, y) = a < b ? x : y, keep_between(x,
 // i, begin, end): lanes with begin <= i < end, else -inf; pack_transposed, store_transposed,
 // copy_rows.
-#include "backends/cpu/kernel_table.hpp"
+#pragma once
+
+#include "backends/cpu/products-inl.hpp"
+#include "backends/cpu/softmax-inl.hpp"
 
 namespace foveal::cpu {
 namespace {
-
-constexpr std::int64_t kKeyBlock = 64;
-// Dense K and V of a chunk: half of a 1 MiB L2 cache, the rest is for the state of the tiles and
-// the stream.
-constexpr std::int64_t kChunkFloats = 512 * 1024 / 4;
-// State of the tiles that share a chunk, where there are several chunks: each chunk is packed once
-// for them.
-constexpr std::int64_t kStateFloats = 256 * 1024 / 4;
-constexpr std::int64_t kMostTiles = 32;
-constexpr float kLog2e = 1.44269504F;
-// 2^f for f in [0, 1), highest power first: own minimax fit, exact at 0, 8e-8 (1.5e-7 with float32
-// rounding).
-constexpr float kExp2Poly[] = {1.86713017e-3F, 9.01702978e-3F, 5.57999127e-2F,
-                               2.40164444e-1F, 6.93151295e-1F, 1.0F};
-// (tanh(x) / x - 1) / x^2 in powers of x^2 for |x| < 0.625, highest first: own minimax fit, 4e-9.
-constexpr float kTanhPoly[] = {-5.70498733e-3F, 2.06390880e-2F, -5.37397154e-2F, 1.33314416e-1F,
-                               -3.33332807e-1F};
-constexpr double kLn2 = 0.693147180559945309;
-constexpr float kInfinity = __builtin_inff();
-
-constexpr std::int64_t least(std::int64_t a, std::int64_t b) {
-  return a < b ? a : b;
-}
-constexpr std::int64_t most(std::int64_t a, std::int64_t b) {
-  return a > b ? a : b;
-}
-
-// Rows of the caller's tensors, elements of one (sequence, head).
-struct Rows {
-  Element element;
-  const void* data;
-  std::int64_t stride;  // elements from row to row
-  std::int64_t rows;
-  std::int64_t cols;
-};
-struct OutRows {
-  Element element;
-  void* data;
-  std::int64_t stride;
-  std::int64_t rows;
-  std::int64_t cols;
-};
-
-// Sizes that follow from the head dims and the length of the keys.
-struct Blocking {
-  std::int64_t chunk_keys;  // a multiple of kKeyBlock
-  std::int64_t tiles;       // that share a chunk
-};
-
-constexpr Blocking blocking_for(const ScratchShape& shape, std::int64_t tile_rows) {
-  const std::int64_t dims = shape.head_dim + shape.v_head_dim;
-  const std::int64_t largest = most(kChunkFloats / dims / kKeyBlock, 1) * kKeyBlock;
-  const std::int64_t needed = (shape.max_len_k + kKeyBlock - 1) / kKeyBlock * kKeyBlock;
-  if (needed <= largest) {  // all keys in one chunk: it stays packed while tile follows tile
-    return {needed, 1};
-  }
-  return {largest, least(kMostTiles, most(kStateFloats / (dims * tile_rows), 1))};
-}
-
-template <class S>
-constexpr std::int64_t kTileRows = S::kLanes* S::kMaxVecs;
-
-// State of one tile of queries between chunks. All arrays have a row length of `width` queries.
-struct Tile {
-  float* qt;                // (head_dim, width), times the factor of the logits
-  float* ot;                // (v_head_dim, width), not divided by the sum yet
-  float* max;               // (width), of the logits times log2(e)
-  float* sum;               // (width)
-  std::int32_t* key_begin;  // (width) keys that a query sees, [begin, end)
-  std::int32_t* key_end;
-  std::int64_t row;          // first query
-  std::int64_t rows;         // queries in it
-  std::int64_t vecs;         // vectors a row of the arrays
-  std::int64_t union_begin;  // keys that any query sees, [begin, end)
-  std::int64_t union_end;
-  std::int64_t common_begin;  // keys that all queries see, [begin, end)
-  std::int64_t common_end;
-  bool fresh;  // no block has been added: `ot` is not yet written
-};
-
-// Hands out parts of the scratch; with a null base it only counts.
-struct Carver {
-  float* base;
-  std::int64_t used;
-
-  float* take(std::int64_t floats) {
-    float* out = base == nullptr ? nullptr : base + used;
-    used += floats;
-    return out;
-  }
-};
-
-struct Scratch {
-  float* k;        // (chunk_keys, head_dim)
-  float* v;        // (chunk_keys, v_head_dim)
-  float* scores;   // (kKeyBlock, width)
-  float* bias;     // the same; null without bias
-  float* max;      // (width)
-  float* rescale;  // (width)
-  Tile tiles[kMostTiles];
-};
-
-// Lays out the scratch, in counting or in carving mode; returns bytes. Every part is a whole number
-// of vectors.
-std::int64_t lay_out(const ScratchShape& shape, const Blocking& blocking, std::int64_t tile_rows,
-                     Carver carver, Scratch& out) {
-  out.k = carver.take(blocking.chunk_keys * shape.head_dim);
-  out.v = carver.take(blocking.chunk_keys * shape.v_head_dim);
-  out.scores = carver.take(kKeyBlock * tile_rows);
-  out.bias = shape.biases == 0 ? nullptr : carver.take(kKeyBlock * tile_rows);
-  out.max = carver.take(tile_rows);
-  out.rescale = carver.take(tile_rows);
-  for (std::int64_t i = 0; i < blocking.tiles; ++i) {
-    Tile& t = out.tiles[i];
-    t.qt = carver.take(shape.head_dim * tile_rows);
-    t.ot = carver.take(shape.v_head_dim * tile_rows);
-    t.max = carver.take(tile_rows);
-    t.sum = carver.take(tile_rows);
-    t.key_begin = reinterpret_cast<std::int32_t*>(carver.take(tile_rows));
-    t.key_end = reinterpret_cast<std::int32_t*>(carver.take(tile_rows));
-  }
-  return carver.used * 4;
-}
-
-// Scores of kKeys keys against a tile, and the maximum so far.
-// k (kKeys, d), qt (d, vecs), scores (kKeys, vecs), max (vecs).
-template <class S, int kVecs, int kKeys>
-void score_keys(const float* k, std::int64_t d, const float* qt, float* scores, float* max) {
-  using V = typename S::V;
-  V acc[kKeys][kVecs];
-  for (int i = 0; i < kKeys; ++i) {
-    for (int n = 0; n < kVecs; ++n) {
-      acc[i][n] = S::zero();
-    }
-  }
-  for (std::int64_t c = 0; c < d; ++c) {
-    V q[kVecs];
-    for (int n = 0; n < kVecs; ++n) {
-      q[n] = S::load(qt + (c * kVecs + n) * S::kLanes);
-    }
-    for (int i = 0; i < kKeys; ++i) {
-      const V b = S::broadcast(k + i * d + c);
-      for (int n = 0; n < kVecs; ++n) {
-        acc[i][n] = S::fma(b, q[n], acc[i][n]);
-      }
-    }
-  }
-  for (int n = 0; n < kVecs; ++n) {
-    V m = S::load(max + n * S::kLanes);
-    for (int i = 0; i < kKeys; ++i) {
-      S::store(scores + (i * kVecs + n) * S::kLanes, acc[i][n]);
-      m = S::max(acc[i][n], m);
-    }
-    S::store(max + n * S::kLanes, m);
-  }
-}
-
-// The last n < kKeys + 1 keys of a block, exactly.
-template <class S, int kVecs, int kKeys>
-void score_rest(std::int64_t n, const float* k, std::int64_t d, const float* qt, float* scores,
-                float* max) {
-  if (n == kKeys) {
-    score_keys<S, kVecs, kKeys>(k, d, qt, scores, max);
-  } else if constexpr (kKeys > 1) {
-    score_rest<S, kVecs, kKeys - 1>(n, k, d, qt, scores, max);
-  }
-}
-
-template <class S, int kVecs>
-void score_block(const float* k, std::int64_t keys, std::int64_t d, const float* qt, float* scores,
-                 float* max) {
-  constexpr int kStep = S::keys_at_once(kVecs);
-  std::int64_t j = 0;
-  for (; j + kStep <= keys; j += kStep) {
-    score_keys<S, kVecs, kStep>(k + j * d, d, qt, scores + j * kVecs * S::kLanes, max);
-  }
-  score_rest<S, kVecs, kStep - 1>(keys - j, k + j * d, d, qt, scores + j * kVecs * S::kLanes, max);
-}
-
-// kDims rows of the output: ot = ot * rescale + V^T P over one block, or without the first term
-// where rescale is null. v (keys, dv) at the first of the dims, p (keys, vecs), ot (kDims, vecs).
-template <class S, int kVecs, int kDims>
-void add_values(const float* v, std::int64_t dv, std::int64_t keys, const float* p,
-                const float* rescale, float* ot) {
-  using V = typename S::V;
-  V acc[kDims][kVecs];
-  for (int i = 0; i < kDims; ++i) {
-    for (int n = 0; n < kVecs; ++n) {
-      acc[i][n] = S::zero();
-    }
-  }
-  for (std::int64_t j = 0; j < keys; ++j) {
-    V w[kVecs];
-    for (int n = 0; n < kVecs; ++n) {
-      w[n] = S::load(p + (j * kVecs + n) * S::kLanes);
-    }
-    for (int i = 0; i < kDims; ++i) {
-      const V b = S::broadcast(v + j * dv + i);
-      for (int n = 0; n < kVecs; ++n) {
-        acc[i][n] = S::fma(b, w[n], acc[i][n]);
-      }
-    }
-  }
-  for (int n = 0; n < kVecs; ++n) {
-    for (int i = 0; i < kDims; ++i) {
-      float* o = ot + (i * kVecs + n) * S::kLanes;
-      S::store(o, rescale == nullptr
-                      ? acc[i][n]
-                      : S::fma(S::load(o), S::load(rescale + n * S::kLanes), acc[i][n]));
-    }
-  }
-}
-
-// The last n dims. v_head_dim is a multiple of 8 and kDims of 2, so n is even.
-template <class S, int kVecs, int kDims>
-void add_values_rest(std::int64_t n, const float* v, std::int64_t dv, std::int64_t keys,
-                     const float* p, const float* rescale, float* ot) {
-  if (n == kDims) {
-    add_values<S, kVecs, kDims>(v, dv, keys, p, rescale, ot);
-  } else if constexpr (kDims > 2) {
-    add_values_rest<S, kVecs, kDims - 2>(n, v, dv, keys, p, rescale, ot);
-  }
-}
-
-template <class S, int kVecs>
-void add_values_block(const float* v, std::int64_t dv, std::int64_t keys, const float* p,
-                      const float* rescale, float* ot) {
-  constexpr int kStep = S::dims_at_once(kVecs);
-  static_assert(kStep % 2 == 0);
-  std::int64_t c = 0;
-  for (; c + kStep <= dv; c += kStep) {
-    add_values<S, kVecs, kStep>(v + c, dv, keys, p, rescale, ot + c * kVecs * S::kLanes);
-  }
-  add_values_rest<S, kVecs, kStep - 2>(dv - c, v + c, dv, keys, p, rescale,
-                                       ot + c * kVecs * S::kLanes);
-}
-
-template <class S, int kTerms>
-typename S::V polynomial(const float (&terms)[kTerms], typename S::V x) {
-  typename S::V out = S::set(terms[0]);
-  for (int i = 1; i < kTerms; ++i) {
-    out = S::fma(out, x, S::set(terms[i]));
-  }
-  return out;
-}
-
-// tanh: odd polynomial below 0.625 (own minimax fit, 4e-9), else by 2^x, where 1 - e does not
-// cancel.
-template <class S>
-typename S::V tanh_of(typename S::V x) {
-  using V = typename S::V;
-  const V minus = S::sub(S::zero(), x);
-  const V magnitude = S::max(x, minus);
-  const V e = S::exp2(S::mul(S::set(-2.0F * kLog2e), magnitude));
-  const V large = S::div(S::sub(S::set(1.0F), e), S::add(S::set(1.0F), e));
-  const V signed_large = S::select_less(x, S::zero(), S::sub(S::zero(), large), large);
-  const V z = S::mul(x, x);
-  const V poly = polynomial<S>(kTanhPoly, z);
-  const V small = S::fma(S::mul(poly, z), x, x);
-  return S::select_less(magnitude, S::set(0.625F), small, signed_large);
-}
-
-// What few callers ask for, in a pass of its own over the scores of one block, keys [begin, begin +
-// keys): softcap, bias (keys, vecs; may be null), limits. Finds the maximum anew.
-struct Special {
-  float softcap;      // 0: none; the scores are logit / softcap then
-  const float* bias;  // times log2(e)
-};
-
-template <class S, int kVecs>
-void special_pass(const Tile& t, const Special& special, std::int64_t begin, std::int64_t keys,
-                  float* scores, float* max) {
-  using V = typename S::V;
-  for (int n = 0; n < kVecs; ++n) {
-    const std::int64_t lane = n * S::kLanes;
-    V m = S::load(t.max + lane);
-    for (std::int64_t j = 0; j < keys; ++j) {
-      float* at = scores + j * kVecs * S::kLanes + lane;
-      V x = S::load(at);
-      if (special.softcap > 0) {
-        x = S::mul(S::set(special.softcap * kLog2e), tanh_of<S>(x));
-      }
-      if (special.bias != nullptr) {
-        x = S::add(x, S::load(special.bias + j * kVecs * S::kLanes + lane));
-      }
-      x = S::keep_between(x, static_cast<std::int32_t>(begin + j), t.key_begin + lane,
-                          t.key_end + lane);
-      S::store(at, x);
-      m = S::max(x, m);
-    }
-    S::store(max + lane, m);
-  }
-}
-
-// Scores -> 2^(score - max); updates the tile's maximum and sum; writes the factor of what was
-// summed before. A query that has seen no key has maximum -inf: 0 stands in, and 2^-inf is 0.
-template <class S, int kVecs>
-void softmax_block(const Tile& t, std::int64_t keys, const float* max, float* scores,
-                   float* rescale) {
-  using V = typename S::V;
-  V shift[kVecs];
-  V sum[kVecs];
-  for (int n = 0; n < kVecs; ++n) {
-    const V m = S::load(max + n * S::kLanes);
-    shift[n] = S::select_less(m, S::set(-3.0e38F), S::zero(), m);
-    sum[n] = S::zero();
-  }
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int n = 0; n < kVecs; ++n) {
-      float* at = scores + (j * kVecs + n) * S::kLanes;
-      const V p = S::exp2(S::sub(S::load(at), shift[n]));
-      S::store(at, p);
-      sum[n] = S::add(sum[n], p);
-    }
-  }
-  for (int n = 0; n < kVecs; ++n) {
-    const std::int64_t lane = n * S::kLanes;
-    const V factor = S::exp2(S::sub(S::load(t.max + lane), shift[n]));
-    S::store(rescale + lane, factor);
-    S::store(t.sum + lane, S::fma(S::load(t.sum + lane), factor, sum[n]));
-    S::store(t.max + lane, S::load(max + lane));
-  }
-}
 
 // One chunk of keys, [begin, end) of the sequence, dense in k and v.
 struct Chunk {
@@ -356,7 +36,7 @@ struct Chunk {
 };
 
 template <class S, int kVecs>
-void attend_chunk(const AttendArgs& a, Tile& t, const Chunk& chunk, const Scratch& work) {
+void attend_chunk(const AttendArgs& a, Tile& t, const Chunk& chunk, Scratch& work) {
   for (std::int64_t j = chunk.begin; j < chunk.end; j += kKeyBlock) {
     const std::int64_t keys = least(kKeyBlock, chunk.end - j);
     if (j + keys <= t.union_begin || j >= t.union_end) {
@@ -366,7 +46,7 @@ void attend_chunk(const AttendArgs& a, Tile& t, const Chunk& chunk, const Scratc
       S::store(work.max + n * S::kLanes, S::load(t.max + n * S::kLanes));
     }
     const float* k = chunk.k + (j - chunk.begin) * a.head_dim;
-    score_block<S, kVecs>(k, keys, a.head_dim, t.qt, work.scores, work.max);
+    score_block<S, kVecs>(k, keys, a.head_dim, t.qt, work.scores, work.max, work.ahead);
     if (a.bias != nullptr) {
       for (int n = 0; n < kVecs; ++n) {
         const std::int64_t row = t.row + n * S::kLanes;
@@ -381,14 +61,14 @@ void attend_chunk(const AttendArgs& a, Tile& t, const Chunk& chunk, const Scratc
     }
     softmax_block<S, kVecs>(t, keys, work.max, work.scores, work.rescale);
     add_values_block<S, kVecs>(chunk.v + (j - chunk.begin) * a.v_head_dim, a.v_head_dim, keys,
-                               work.scores, t.fresh ? nullptr : work.rescale, t.ot);
+                               work.scores, t.fresh ? nullptr : work.rescale, t.ot, work.ahead);
     t.fresh = false;
   }
 }
 
 // The instance for the number of vectors that a tile has.
 template <class S, int kVecs>
-void attend_chunk_any(const AttendArgs& a, Tile& t, const Chunk& chunk, const Scratch& work) {
+void attend_chunk_any(const AttendArgs& a, Tile& t, const Chunk& chunk, Scratch& work) {
   if (t.vecs == kVecs) {
     attend_chunk<S, kVecs>(a, t, chunk, work);
   } else if constexpr (kVecs > 1) {
@@ -491,12 +171,28 @@ std::int64_t scratch_bytes_of(const ScratchShape& shape) {
   return lay_out(shape, blocking_for(shape, kTileRows<S>), kTileRows<S>, {nullptr, 0}, counted);
 }
 
+// The rows of the next call, and those that this one will write.
+Ahead ahead_of(const AttendArgs& a, const NextRows& next) {
+  const std::int64_t size = a.element == Element::kF32 ? 4 : 2;
+  const auto stream = [size](const void* at, std::int64_t stride, std::int64_t cols,
+                             std::int64_t rows) {
+    return Stream{static_cast<const char*>(at), stride * size, cols * size,
+                  at == nullptr ? 0 : least(rows, Ahead::kMostRows)};
+  };
+  return {{stream(element_at(a.out, a.element, a.row_begin * a.out_row_stride), a.out_row_stride,
+                  a.v_head_dim, a.row_end - a.row_begin),
+           stream(next.k, a.k_row_stride, a.head_dim, next.len_k),
+           stream(next.v, a.v_row_stride, a.v_head_dim, next.len_k),
+           stream(next.q, a.q_row_stride, a.head_dim, next.len_q)}};
+}
+
 template <class S>
-void attend_rows(const AttendArgs& a, void* memory) {
+void attend_rows(const AttendArgs& a, const NextRows& next, void* memory) {
   const ScratchShape shape{a.head_dim, a.v_head_dim, a.len_k, a.bias == nullptr ? 0 : 1};
   const Blocking blocking = blocking_for(shape, kTileRows<S>);
   Scratch work;
   lay_out(shape, blocking, kTileRows<S>, {static_cast<float*>(memory), 0}, work);
+  work.ahead = ahead_of(a, next);
   std::int64_t packed = -1;  // first key of the chunk that is in k and v
   for (std::int64_t row = a.row_begin; row < a.row_end; row += blocking.tiles * kTileRows<S>) {
     const std::int64_t count =

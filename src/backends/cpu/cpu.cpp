@@ -89,35 +89,58 @@ AttendArgs common_args(const Call& call) {
           .element = element_of(p.dtype)};
 }
 
-void attend_item(const Call& call, const Item& item, void* scratch) {
+// Points args at sequence b and a head.
+void aim(const Call& call, std::int64_t b, std::int64_t head, AttendArgs& args) {
   const AttentionProblem& p = call.problem;
-  const std::int64_t group = p.heads.num_heads / p.heads.num_kv_heads;
+  const Sequence q = p.q_seqs[b];
+  const Sequence k = p.k_seqs[b];
+  const std::int64_t kv_head = head / (p.heads.num_heads / p.heads.num_kv_heads);
+  args.len_q = q.length.v;
+  args.len_k = k.length.v;
+  args.q = address(call.in.q, q.begin.v, head);
+  const bool any = k.length.v > 0;  // else k and v may be null
+  args.k = any ? address(call.in.k, k.begin.v, kv_head) : nullptr;
+  args.v = any ? address(call.in.v, k.begin.v, kv_head) : nullptr;
+  args.out = address(call.out.out, q.begin.v, head);
+  if (p.options.lse == Lse::kYes) {
+    args.lse = call.out.lse->as<float>() + head * call.out.lse->strides[0].v + q.begin.v;
+  }
+  if (p.options.bias) {
+    args.bias = call.in.bias->as<float>() + head * call.in.bias->strides[0].v;
+  }
+  if (p.options.sinks) {
+    args.sink = call.in.sinks->as<float>() + head;
+  }
+}
+
+// The (sequence, head) pairs of an item, in the order in which they are attended: heads of a
+// sequence together.
+std::int64_t pairs(const Item& item) {
+  return std::int64_t{item.seq_end - item.seq_begin} * (item.head_end - item.head_begin);
+}
+void aim_at_pair(const Call& call, const Item& item, std::int64_t pair, AttendArgs& args) {
+  const std::int64_t heads = item.head_end - item.head_begin;
+  aim(call, item.seq_begin + pair / heads, item.head_begin + pair % heads, args);
+  args.row_begin = item.row_begin;
+  args.row_end = item.row_end == 0 ? args.len_q : item.row_end;
+}
+
+// then: the item that this lane is likely to take next; may be null.
+void attend_item(const Call& call, const Item& item, const Item* then, void* scratch) {
   AttendArgs args = common_args(call);
-  for (std::int64_t b = item.seq_begin; b < item.seq_end; ++b) {
-    const Sequence q = p.q_seqs[b];
-    const Sequence k = p.k_seqs[b];
-    args.len_q = q.length.v;
-    args.len_k = k.length.v;
-    const bool whole = item.row_end == 0;
-    args.row_begin = whole ? 0 : item.row_begin;
-    args.row_end = whole ? q.length.v : item.row_end;
-    for (std::int64_t head = item.head_begin; head < item.head_end; ++head) {
-      args.q = address(call.in.q, q.begin.v, head);
-      if (k.length.v > 0) {  // else k and v may be null
-        args.k = address(call.in.k, k.begin.v, head / group);
-        args.v = address(call.in.v, k.begin.v, head / group);
-      }
-      args.out = address(call.out.out, q.begin.v, head);
-      if (p.options.lse == Lse::kYes) {
-        args.lse = call.out.lse->as<float>() + head * call.out.lse->strides[0].v + q.begin.v;
-      }
-      if (p.options.bias) {
-        args.bias = call.in.bias->as<float>() + head * call.in.bias->strides[0].v;
-      }
-      if (p.options.sinks) {
-        args.sink = call.in.sinks->as<float>() + head;
-      }
-      call.state.table->attend(args, scratch);
+  AttendArgs next = args;
+  aim_at_pair(call, item, 0, next);
+  const std::int64_t count = pairs(item);
+  for (std::int64_t i = 0; i < count; ++i) {
+    args = next;
+    NextRows hint;
+    const bool last = i + 1 == count;
+    if (!last || then != nullptr) {
+      aim_at_pair(call, last ? *then : item, last ? 0 : i + 1, next);
+      hint = {.q = next.q, .k = next.k, .v = next.v, .len_q = next.len_q, .len_k = next.len_k};
+    }
+    if (args.row_begin < args.row_end) {
+      call.state.table->attend(args, hint, scratch);
     }
   }
 }
@@ -175,7 +198,10 @@ Status run(const BackendPlan& plan, const AttentionProblem& problem, const QkvVi
     std::byte* scratch = workspace.data + index * state.lane_bytes;
     for (std::int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < count;
          i = next.fetch_add(1, std::memory_order_relaxed)) {
-      attend_item(call, state.items[static_cast<std::size_t>(i)], scratch);
+      // The other lanes take one each before this one comes back, where items are alike.
+      const std::int64_t then = i + state.lanes;
+      attend_item(call, state.items[static_cast<std::size_t>(i)],
+                  then < count ? &state.items[static_cast<std::size_t>(then)] : nullptr, scratch);
     }
   };
   if (stream.pool != nullptr && state.lanes > 1) {

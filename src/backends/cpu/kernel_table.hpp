@@ -40,6 +40,16 @@ struct AttendArgs {
 // More than any position, small enough to be added to one.
 inline constexpr std::int64_t kUnbounded = std::int64_t{1} << 40;
 
+// What the lane attends after this, with the same strides: a hint, so that its rows are on their
+// way. Null: none.
+struct NextRows {
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  std::int64_t len_q = 0;
+  std::int64_t len_k = 0;
+};
+
 // What decides the scratch of one lane.
 struct ScratchShape {
   std::int64_t head_dim = 0;
@@ -53,7 +63,7 @@ struct KernelTable {
   std::int64_t tile_rows;  // items should start at multiples of this
   std::int64_t (*scratch_bytes)(const ScratchShape& shape);
   // scratch: scratch_bytes, 64-byte aligned, contents irrelevant before and after.
-  void (*attend)(const AttendArgs& args, void* scratch);
+  void (*attend)(const AttendArgs& args, const NextRows& next, void* scratch);
 };
 
 extern const KernelTable kGenericTable;

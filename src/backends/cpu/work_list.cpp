@@ -84,7 +84,9 @@ class Cutter {
     const std::int64_t rows = p_.q_seqs[b].length.v;
     const std::int64_t num_heads = p_.heads.num_heads;
     const double fit = std::min(most_, 2 * least_) / per_head(b);
-    const std::int64_t heads = fit < 1 ? 1 : std::min(static_cast<std::int64_t>(fit), num_heads);
+    const std::int64_t parts =
+        fit < 1 ? num_heads : static_cast<std::int64_t>(static_cast<double>(num_heads) / fit) + 1;
+    const std::int64_t heads = std::max<std::int64_t>(1, (num_heads + parts - 1) / parts);
     std::int64_t row_step = rows;
     if (per_head(b) > most_) {
       const std::int64_t tile = cutting_.tile_rows;
