@@ -135,6 +135,50 @@ TEST(Broken, FlippedBytesGiveAPictureOrAnError) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
+// Cut in the middle and closed again, as some tools do: the lower half would be gray.
+TEST(Broken, CutOffJpegWithAnEndMarkerIsStillTruncated) {
+  for (const char* file : {"rgb_444.jpg", "gray.jpg", "cmyk.jpg"}) {
+    FileBytes cut = read_bytes(decode_dir() / file);
+    cut.resize(cut.size() * 3 / 4);
+    cut.insert(cut.end(), {0xFF, 0xD9});
+    EXPECT_TRUE(is_error(decode_image(cut, file, {}), ErrorCode::kImageTruncated)) << file;
+  }
+}
+
+// Where two bytes stand, from an offset on.
+std::ptrdiff_t find_marker(const FileBytes& bytes, std::uint8_t marker, std::ptrdiff_t from) {
+  const FileBytes wanted{0xFF, marker};
+  return std::search(bytes.begin() + from, bytes.end(), wanted.begin(), wanted.end()) -
+         bytes.begin();
+}
+
+// The first scan, of the DC coefficients, over and over: valid, and a walk over all of the picture
+// each time.
+TEST(Broken, JpegOfEndlessScansIsCorrupt) {
+  const FileBytes whole = read_bytes(made_dir() / "gray_progressive.jpg");
+  const std::ptrdiff_t begin = find_marker(whole, 0xDA, 0);
+  const std::ptrdiff_t end = find_marker(whole, 0xC4, begin);  // the tables of the next scan
+  ASSERT_LT(end, static_cast<std::ptrdiff_t>(whole.size()));
+  const auto with_scans = [&](int count) {
+    FileBytes out(whole.begin(), whole.begin() + begin);
+    for (int i = 0; i < count; ++i) {
+      out.insert(out.end(), whole.begin() + begin, whole.begin() + end);
+    }
+    out.insert(out.end(), whole.begin() + end, whole.end());
+    return out;
+  };
+  EXPECT_TRUE(decode_image(with_scans(400), "scans.jpg", {}).has_value());
+  const auto got = decode_image(with_scans(600), "scans.jpg", {});
+  ASSERT_TRUE(is_error(got, ErrorCode::kImageCorrupt));
+  EXPECT_EQ(got.error().field("reason")->text(), "it has more than 500 scans");
+}
+
+TEST(Broken, DamagedLastChecksumIsCorrupt) {
+  FileBytes png = read_bytes(decode_dir() / "rgb.png");
+  png[png.size() - 13] ^= 0xFF;  // ends the data; the end chunk has 12 bytes
+  EXPECT_TRUE(is_error(decode_image(png, "a.png", {}), ErrorCode::kImageCorrupt));
+}
+
 TEST(Broken, DamagedChecksumIsCorrupt) {
   FileBytes png = read_bytes(decode_dir() / "rgb.png");
   png[png.size() / 2] ^= 0xFF;

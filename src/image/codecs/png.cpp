@@ -107,7 +107,7 @@ Status read_chunk(const Input& input, std::string_view type, Bytes8 data, Chunks
   return {};
 }
 
-// All chunks up to IEND; checksums are left to libpng.
+// All chunks up to IEND, which libpng need not look for then; checksums are left to libpng.
 Result<Chunks> read_chunks(const Input& input) {
   const Bytes8 bytes = input.bytes;
   if (bytes.size() < kSignature.size()) {
@@ -245,7 +245,6 @@ bool read_pixels(Job& job, const Chunks& chunks, AlphaUse alpha, std::uint8_t* p
       png_read_row(job.png, pixels + y * row_bytes, nullptr);
     }
   }
-  png_read_end(job.png, nullptr);
   return true;
 }
 
