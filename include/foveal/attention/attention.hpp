@@ -19,7 +19,7 @@ struct AttentionParts {
   ConstTensorView cu_seqlens;  // (B+1) int32 or int64, tokens
   // (B), (B,1,1,1) or (1,B), any integer dtype, tokens. Zeros past the last sequence are padding.
   std::optional<ConstTensorView> sequence_lengths{};
-  std::optional<std::int64_t> max_seqlen{};  // tokens; at least the longest, more costs nothing here
+  std::optional<std::int64_t> max_seqlen{};  // tokens; at least the longest length, more is allowed
 };
 
 // Self attention over packed rows; shapes as QkvView and OutView say, heads are read from them.
