@@ -146,6 +146,12 @@ Result<AttentionCase> read_attention_case(const std::filesystem::path& path,
   return out;
 }
 
+Result<Tensor> as_f32(const Tensor& tensor) {
+  FOVEAL_TRY(Tensor out, Tensor::allocate(DType::kF32, tensor.shape(), "a float32 copy"));
+  convert_to_f32(tensor.view().data, tensor.dtype(), out.data<float>(), out.numel());
+  return out;
+}
+
 Status write_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
   Json header;
   header["__metadata__"] = {{"format", "foveal"}};

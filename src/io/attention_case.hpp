@@ -39,6 +39,9 @@ struct AttentionCase {
 Result<AttentionCase> read_attention_case(const std::filesystem::path& path,
                                           std::optional<DType> dtype);
 
+// OutOfMemory.
+Result<Tensor> as_f32(const Tensor& tensor);
+
 struct NamedTensor {
   std::string_view name;
   ConstTensorView view;  // f32, contiguous
