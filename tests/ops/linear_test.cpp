@@ -114,7 +114,7 @@ void check_case(const Exec& exec, const Case& c) {
   const Layer layer(c.n, c.k, c.bias, c.seed);
   const Layer up_layer(c.n, c.k, c.bias, c.seed + 1000);
   const Matrix in = Matrix::random(c.compute, c.m, c.k, c.seed + 1);
-  Matrix out(c.out, c.m, c.n);
+  Matrix out(c.out, c.m, c.n, 9);  // strides apart: a mixed-up one shows
   const Matrix residual = Matrix::random(DType::kF32, c.m, c.n, c.seed + 2);
   const Matrix scale = Matrix::random(DType::kF32, 1, c.n, c.seed + 3);
   const auto weights = layer.pack(exec, c.compute);

@@ -87,7 +87,7 @@ TEST_P(Norm, EqualsDoubleForEveryWidthDtypeAndKind) {
             w.bias = parameter(n, seed + 1);
           }
           const Matrix in = Matrix::random(from, 9, n, seed, 3.0F);
-          Matrix out(to, 9, n);
+          Matrix out(to, 9, n, 3);
           ASSERT_TRUE(norm(exec(), in.view(), w, out.view()));
           EXPECT_TRUE(out.guards_intact());
           check(in, out, to, 1, w);

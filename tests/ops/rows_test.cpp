@@ -24,7 +24,7 @@ TEST_P(Rows, ConvertRoundsToNearestEvenAndKeepsNan) {
     for (std::int64_t i = 0; i < 5 * n && i < 8; ++i) {
       f32.set(i / n, i % n, specials[i]);
     }
-    Matrix bf16(DType::kBF16, 5, n);
+    Matrix bf16(DType::kBF16, 5, n, 11);
     ASSERT_TRUE(convert(exec(), f32.view(), bf16.view()));
     EXPECT_TRUE(bf16.guards_intact());
     Matrix back(DType::kF32, 5, n);
@@ -47,7 +47,7 @@ TEST_P(Rows, GatherMovesGroupsOfRows) {
     for (const std::int64_t group : {1, 4}) {
       const Matrix in = Matrix::random(dtype, 6 * group, 37, 2);
       const std::vector<std::int32_t> index{5, 0, 3, 3, 1};
-      Matrix out(dtype, 5 * group, 37);
+      Matrix out(dtype, 5 * group, 37, 2);
       ASSERT_TRUE(gather_rows(exec(), in.view(), index, group, out.view()));
       EXPECT_TRUE(out.guards_intact());
       for (std::int64_t r = 0; r < 5 * group; ++r) {
@@ -65,7 +65,7 @@ TEST_P(Rows, MeanSkipsTheFirstRowsOfEachSequence) {
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     for (const std::int64_t skip : {0, 1}) {
       const Matrix in = Matrix::random(dtype, 307, 50, 3);
-      Matrix out(DType::kF32, 5, 50);
+      Matrix out(DType::kF32, 5, 50, 3);
       ASSERT_TRUE(mean_rows(exec(), in.view(), *seqs, Tokens(skip), out.view()));
       EXPECT_TRUE(out.guards_intact());
       for (std::int64_t b = 0; b < 5; ++b) {
@@ -107,7 +107,7 @@ TEST_P(Rows, AssembleInterleavesPrefixAndPatches) {
   for (const std::int64_t prefix_rows : {0, 1, 5}) {
     for (const int with : {0, 1, 2}) {  // positions: none, for all, for all but the last image
       const Matrix prefix = Matrix::random(DType::kF32, prefix_rows, 21, 9);
-      Matrix out(DType::kF32, 8 + 3 * prefix_rows, 21);
+      Matrix out(DType::kF32, 8 + 3 * prefix_rows, 21, 7);
       const std::vector<ConstTensorView> positions{first.view(),
                                                    {nullptr, DType::kF32, {0, 21}},
                                                    with == 2 ? ConstTensorView() : third.view()};
