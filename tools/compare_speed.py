@@ -106,7 +106,7 @@ def main():
         "cpu": cpu_model(), "threads": args.threads, "dtype": args.dtype, "pictures": len(files),
         "rounds": args.rounds, "kernel": platform.release(), "torch": torch.__version__,
         "transformers": transformers.__version__,
-        "foveal": subprocess.run([args.foveal, "--version"], capture_output=True, text=True, check=True).stdout.strip(),
+        "foveal": subprocess.run([args.foveal, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0],
         "pictures_per_second": {"foveal, whole job": summary(ours), "transformers, whole job": summary(whole),
                                 "transformers, forward alone": summary(forward)},
         "foveal_start_seconds": summary(starts),
