@@ -101,10 +101,11 @@ using TileRows = OnePanel<Weights, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12>;
 
 }  // namespace
 
+// In this order: each uses names of those before it.
 #include "ops/cpu/math-inl.hpp"
-//
+
 #include "ops/cpu/rows-inl.hpp"
-//
+
 #include "ops/cpu/linear-inl.hpp"
 
 constexpr KernelTable kAvx512Table = table();

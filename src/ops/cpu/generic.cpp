@@ -123,10 +123,11 @@ using TileRows = OnePanel<Weights, 1, 2, 3, 4>;
 
 }  // namespace
 
+// In this order: each uses names of those before it.
 #include "ops/cpu/math-inl.hpp"
-//
+
 #include "ops/cpu/rows-inl.hpp"
-//
+
 #include "ops/cpu/linear-inl.hpp"
 
 constexpr KernelTable kGenericTable = table();
