@@ -60,7 +60,7 @@ THIRD_PARTY = {
     "fuzz": r"gtest/gtest\.h",
 }
 # System headers. POSIX and the like belong where the machine is met: files, processes, the terminal.
-POSIX = r"(sys|linux|asm)/\w+\.h|fcntl\.h|unistd\.h|spawn\.h|signal\.h|pthread\.h|sched\.h|dirent\.h|glob\.h|termios\.h|poll\.h"
+POSIX = r"(sys|linux|asm)/\w+\.h|fcntl\.h|unistd\.h|spawn\.h|signal\.h|pthread\.h|sched\.h|dirent\.h|fnmatch\.h|glob\.h|termios\.h|poll\.h"
 POSIX_IN = ("src/base", "src/tensor", "src/image", "src/io", "src/runtime", "src/cli", "tests", "fuzz")
 # setjmp.h: libjpeg's and libpng's way to report an error.
 SETJMP_IN = ("src/image",)
@@ -128,7 +128,7 @@ def check_project_include(path, target, root):
     if not (root / "src" / target).exists():
         # A neighbour by its bare name, a test's helper, a generated list: never another module.
         beside = path.parent / target
-        if (root / beside).exists() or (top == "tests" and (root / "tests" / target).exists()):
+        if (root / beside).exists() or (top in ("tests", "fuzz") and (root / "tests" / target).exists()):
             return None
         return f'"{target}" is neither under src/ nor beside this file'
     if top != "src":
