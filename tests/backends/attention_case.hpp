@@ -324,34 +324,46 @@ struct Bound {
   double out;
   double lse;
 };
-inline Bound bound_for(const Inputs& in, const AttentionProblem& p, std::int64_t b,
-                       std::int64_t row, std::int64_t head) {
-  constexpr double kU = 0x1p-24;
+
+// Largest |k|^2 and |v| of the keys of one (sequence, head).
+struct KeySizes {
+  double k2 = 0;
+  double v = 0;
+};
+inline KeySizes key_sizes(const Inputs& in, const AttentionProblem& p, std::int64_t b,
+                          std::int64_t head) {
   const Sequence k = p.k_seqs[b];
   const std::int64_t kv_head = head / (p.heads.num_heads / p.heads.num_kv_heads);
-  double q2 = 0;
-  double k2_max = 0;
-  double v_max = 0;
-  for (std::int64_t c = 0; c < p.heads.head_dim; ++c) {
-    q2 += std::pow(static_cast<double>(read(in.q(), at(in.q(), row, head, c))), 2);
-  }
+  KeySizes out;
   for (std::int64_t j = k.begin.v; j < k.begin.v + k.length.v; ++j) {
     double k2 = 0;
     for (std::int64_t c = 0; c < p.heads.head_dim; ++c) {
-      k2 += std::pow(static_cast<double>(read(in.k(), at(in.k(), j, kv_head, c))), 2);
+      const auto x = static_cast<double>(read(in.k(), at(in.k(), j, kv_head, c)));
+      k2 += x * x;
     }
-    k2_max = std::max(k2_max, k2);
+    out.k2 = std::max(out.k2, k2);
     for (std::int64_t c = 0; c < p.heads.v_head_dim; ++c) {
-      v_max =
-          std::max(v_max, std::fabs(static_cast<double>(read(in.v(), at(in.v(), j, kv_head, c)))));
+      out.v =
+          std::max(out.v, std::fabs(static_cast<double>(read(in.v(), at(in.v(), j, kv_head, c)))));
     }
   }
+  return out;
+}
+
+inline Bound bound_for(const Inputs& in, const AttentionProblem& p, const KeySizes& keys,
+                       std::int64_t len_k, std::int64_t row, std::int64_t head) {
+  constexpr double kU = 0x1p-24;
+  double q2 = 0;
+  for (std::int64_t c = 0; c < p.heads.head_dim; ++c) {
+    const auto x = static_cast<double>(read(in.q(), at(in.q(), row, head, c)));
+    q2 += x * x;
+  }
   double logit = (static_cast<double>(p.heads.head_dim) + 8) * kU *
-                 std::fabs(static_cast<double>(p.softmax_scale())) * std::sqrt(q2 * k2_max);
+                 std::fabs(static_cast<double>(p.softmax_scale())) * std::sqrt(q2 * keys.k2);
   logit += 16 * kU * static_cast<double>(p.options.softcap.value_or(0.0F));
   logit += p.options.bias ? 16 * kU * 10 : 0;
-  const double sums = (64 + static_cast<double>(k.length.v) / 64 + 8) * kU + 2e-7;
-  return {.out = (2 * logit + 2 * sums) * v_max, .lse = logit + sums};
+  const double sums = (64 + static_cast<double>(len_k) / 64 + 8) * kU + 2e-7;
+  return {.out = (2 * logit + 2 * sums) * keys.v, .lse = logit + sums};
 }
 
 // Where `got` differs from `want`, which the reference made from the same inputs; empty where it
@@ -376,10 +388,11 @@ inline std::string difference(const Inputs& in, const Outputs& got, const Output
            std::to_string(bound);
   };
   for (std::int64_t b = 0; b < p.q_seqs.size(); ++b) {
-    for (std::int64_t i = 0; i < p.q_seqs[b].length.v; ++i) {
-      const std::int64_t row = p.q_seqs[b].begin.v + i;
-      for (std::int64_t h = 0; h < p.heads.num_heads; ++h) {
-        const Bound bound = bound_for(in, p, b, row, h);
+    for (std::int64_t h = 0; h < p.heads.num_heads; ++h) {
+      const KeySizes keys = key_sizes(in, p, b, h);
+      for (std::int64_t i = 0; i < p.q_seqs[b].length.v; ++i) {
+        const std::int64_t row = p.q_seqs[b].begin.v + i;
+        const Bound bound = bound_for(in, p, keys, p.k_seqs[b].length.v, row, h);
         for (std::int64_t c = 0; c < p.heads.v_head_dim; ++c) {
           const auto a = static_cast<double>(got.out(row, h, c));
           const auto w = static_cast<double>(want.out(row, h, c));

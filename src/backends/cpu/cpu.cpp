@@ -98,16 +98,15 @@ void aim(const Call& call, std::int64_t b, std::int64_t head, AttendArgs& args) 
   args.len_q = q.length.v;
   args.len_k = k.length.v;
   args.q = address(call.in.q, q.begin.v, head);
-  const bool any = k.length.v > 0;  // else k and v may be null
+  const bool any = k.length.v > 0;  // else k, v and bias may be null
   args.k = any ? address(call.in.k, k.begin.v, kv_head) : nullptr;
   args.v = any ? address(call.in.v, k.begin.v, kv_head) : nullptr;
   args.out = address(call.out.out, q.begin.v, head);
   if (p.options.lse == Lse::kYes) {
     args.lse = call.out.lse->as<float>() + head * call.out.lse->strides[0].v + q.begin.v;
   }
-  if (p.options.bias) {
-    args.bias = call.in.bias->as<float>() + head * call.in.bias->strides[0].v;
-  }
+  args.bias = p.options.bias && any ? call.in.bias->as<float>() + head * call.in.bias->strides[0].v
+                                    : nullptr;
   if (p.options.sinks) {
     args.sink = call.in.sinks->as<float>() + head;
   }
