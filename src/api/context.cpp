@@ -52,6 +52,7 @@ Result<Context> Context::create(const ContextOptions& options) {
   return guarded("the thread pool", [&]() -> Result<Context> {
     auto state = std::make_unique<State>(machine.threads);
     state->machine = std::move(machine);
+    state->machine.threads = state->pool.size();  // what could be had
     state->backend = options.backend;
     state->backends = kBackends;
     return Context(std::move(state));

@@ -18,6 +18,9 @@ namespace foveal {
 namespace {
 
 constexpr int kMaxDecodeThreads = 256;
+// Each may hold a whole picture, and 16 decode more photos than a forward pass on that machine
+// takes.
+constexpr int kDefaultDecodeThreads = 16;
 
 // Scratch of forward passes that run at once; kept, so that calls one after the other allocate it
 // once.
@@ -183,12 +186,13 @@ Status Encoder::embed(const Source& source, const EmbedOptions& options, const S
   FOVEAL_TRY_STATUS(check_count("batch_tokens", options.batch_tokens, 1,
                                 std::numeric_limits<std::int32_t>::max()));
   FOVEAL_TRY_STATUS(check_count("decode_threads", options.decode_threads, 0, kMaxDecodeThreads));
-  const EngineLimits limits{.batch_tokens = options.batch_tokens,
-                            // As many as compute: they sleep while the queue is full, and where
-                            // decoding is the bottleneck they are it.
-                            .decode_threads = options.decode_threads > 0
-                                                  ? options.decode_threads
-                                                  : state_->context->pool.size()};
+  const EngineLimits limits{
+      .batch_tokens = options.batch_tokens,
+      // As many as compute: they sleep while the queue is full, and where decoding is the
+      // bottleneck they are it.
+      .decode_threads = options.decode_threads > 0
+                            ? options.decode_threads
+                            : std::min(state_->context->pool.size(), kDefaultDecodeThreads)};
   std::unique_ptr<Arena> arena = state_->arenas.take();
   Status status = run_engine(source, state_->steps(request), limits, sink,
                              {.arena = *arena, .stop = std::move(stop)});
@@ -198,6 +202,11 @@ Status Encoder::embed(const Source& source, const EmbedOptions& options, const S
 
 Result<std::vector<ImageResult>> Encoder::embed(std::vector<ImageInput> images,
                                                 const EmbedOptions& options) const {
+  EmbedOptions few = options;
+  if (few.decode_threads == 0 && images.size() < static_cast<std::size_t>(kDefaultDecodeThreads)) {
+    few.decode_threads =
+        std::clamp(static_cast<int>(images.size()), 1, state_->context->pool.size());
+  }
   std::vector<ImageResult> results;
   results.reserve(images.size());
   std::size_t next = 0;
@@ -205,7 +214,7 @@ Result<std::vector<ImageResult>> Encoder::embed(std::vector<ImageInput> images,
       [&]() -> std::optional<ImageInput> {
         return next < images.size() ? std::optional(std::move(images[next++])) : std::nullopt;
       },
-      options,
+      few,
       [&](ImageResult&& result) -> Status {
         results.push_back(std::move(result));
         return {};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 namespace foveal {
 
@@ -17,8 +18,13 @@ struct ThreadPool::Job {
 };
 
 ThreadPool::ThreadPool(int threads) {
+  workers_.reserve(static_cast<std::size_t>(std::max(0, threads - 1)));
   for (int i = 1; i < threads; ++i) {
-    workers_.emplace_back([this, i] { work(i); });
+    try {
+      workers_.emplace_back([this, i] { work(i); });
+    } catch (const std::system_error&) {
+      break;  // the system gives no more: fewer do the same work
+    }
   }
 }
 

@@ -235,6 +235,25 @@ TEST(Engine, OnlyBrokenPicturesArriveOneByOneWithoutAForwardPass) {
   EXPECT_EQ(model.forwards, 0);
 }
 
+TEST(Engine, AnErrorWithNothingBeforeItIsDeliveredAtOnce) {
+  FakeModel model;
+  Arena arena;
+  std::atomic<std::int64_t> taken{0};
+  std::int64_t taken_at_first = 0;
+  const Status status = run_engine(
+      [&]() -> std::optional<ImageInput> {
+        return taken++ < 3000 ? std::optional(ImageInput{.name = "unreadable"}) : std::nullopt;
+      },
+      model.steps(), {.batch_tokens = 100, .decode_threads = 2},
+      [&](ImageResult&& result) -> Status {
+        taken_at_first = result.index == 0 ? taken.load() : taken_at_first;
+        return {};
+      },
+      {.arena = arena});
+  EXPECT_TRUE(status);
+  EXPECT_LE(taken_at_first, 100 + 3);  // what the queue holds
+}
+
 TEST(Engine, ALongRunOfBrokenPicturesBehindAGoodOneIsDeliveredInPieces) {
   FakeModel model;
   Arena arena;
@@ -278,6 +297,7 @@ TEST(Engine, LivePicturesAreBoundedWhateverTheirNumber) {
 
 TEST(Engine, DecodingHoldsNoMoreBytesThanItsBudget) {
   FakeModel model;
+  model.load_time = 2ms;  // all threads have an input before the first one asks for room
   std::atomic<std::int64_t> held{0};
   std::atomic<std::int64_t> peak{0};
   EngineSteps steps = model.steps();
@@ -533,6 +553,28 @@ TEST(Engine, AStopAfterTheLastResultIsNoFailure) {
                                    },
                                    {.arena = arena, .stop = stop.get_token()});
   EXPECT_TRUE(status);
+}
+
+TEST(Engine, AStopAfterTheLastOfBrokenPicturesIsNoFailure) {
+  FakeModel model;
+  Arena arena;
+  std::stop_source stop;
+  std::atomic<int> taken{0};
+  const Status status = run_engine(
+      [&]() -> std::optional<ImageInput> {
+        return taken++ == 0 ? std::optional(ImageInput{.name = "unreadable"}) : std::nullopt;
+      },
+      model.steps(), {},
+      [&](ImageResult&&) -> Status {
+        while (taken < 2) {  // until the end of the input has been seen
+          std::this_thread::sleep_for(1ms);
+        }
+        std::this_thread::sleep_for(20ms);
+        stop.request_stop();
+        return {};
+      },
+      {.arena = arena, .stop = stop.get_token()});
+  EXPECT_TRUE(status) << status.error().describe();
 }
 
 TEST(Engine, ASlowSinkOrASlowSourceDoesNotLockUp) {
