@@ -8,6 +8,8 @@
 #include "cli/sink.hpp"
 #include "cli/stop_signals.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -45,9 +47,9 @@ Status set_target(const EmbedArguments& arguments, const EmbedOptions& embed,
                   ResultSink::Target& target) {
   if (arguments.out.empty()) {
     if (arguments.resume) {
-      return Error(
-          ErrorCode::kUsageInvalid,
-          {{"what", "--resume continues an output file: name it with -o"}, {"command", "embed"}});
+      return Error(ErrorCode::kUsageInvalid,
+                   {{"what", "--resume continues an output file: name it with -o"},
+                    {"command", "foveal embed"}});
     }
     return {};
   }
@@ -90,6 +92,9 @@ Result<Job> prepare(const EmbedArguments& arguments) {
   constexpr std::array<std::pair<std::string_view, ProgressMode>, 2> kProgress{
       {{"auto", ProgressMode::kAuto}, {"never", ProgressMode::kNever}}};
   FOVEAL_TRY(job.progress, choose("--progress", arguments.progress, kProgress));
+  if (arguments.out.empty() && ::isatty(STDOUT_FILENO) == 1) {
+    job.progress = ProgressMode::kNever;  // it would be drawn between the lines of the results
+  }
   FOVEAL_TRY_STATUS(set_target(arguments, job.embed, job.target));
   FOVEAL_TRY(job.pictures, collect_inputs(arguments.inputs, std::cin));
   return job;
@@ -216,7 +221,7 @@ void summarise(const Job& job, const ResultSink& sink, const Tally& tally, bool 
   std::snprintf(text.data(), text.size(),
                 "%lld pictures embedded, %lld failed, in %s: %.1f images/s, %.0f tokens/s",
                 static_cast<long long>(embedded), static_cast<long long>(failed),
-                clock_text(tally.seconds).c_str(), images, tokens);
+                duration_text(tally.seconds).c_str(), images, tokens);
   std::string line = text.data();
   if (sink.done_before() > 0) {
     line += ", " + std::to_string(sink.done_before()) + " of them by an earlier run";

@@ -43,10 +43,10 @@ void add_environment(CLI::App& app) {
 std::string command_name(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     if (command.app->parsed()) {
-      return command.app->get_name();
+      return "foveal " + command.app->get_name();
     }
   }
-  return "";
+  return "foveal";
 }
 
 Error usage_error(std::string what, const std::vector<Command>& commands) {

@@ -79,4 +79,13 @@ std::string clock_text(double seconds) {
   return text.data();
 }
 
+std::string duration_text(double seconds) {
+  if (seconds >= 59.95) {
+    return clock_text(seconds);
+  }
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.1f s", seconds);
+  return text.data();
+}
+
 }  // namespace foveal::cli

@@ -42,5 +42,7 @@ class Progress {
 
 // "0:07", "12:30", "1:02:03".
 std::string clock_text(double seconds);
+// The same, but "0.4 s" below a minute.
+std::string duration_text(double seconds);
 
 }  // namespace foveal::cli

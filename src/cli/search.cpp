@@ -59,7 +59,7 @@ Result<Found> search(const SearchArguments& arguments, const io::VectorIndex& in
     return Error(
         ErrorCode::kUsageInvalid,
         {{"what", arguments.index + " does not say which model made it: name it with --model"},
-         {"command", "search"}});
+         {"command", "foveal search"}});
   }
   FOVEAL_TRY(const Context context, Context::create(context_options(query)));
   FOVEAL_TRY(const EncoderOptions options, encoder_options(query));
@@ -164,7 +164,7 @@ Status search_and_print(const SearchArguments& arguments, Console& console) {
   }
   if (arguments.image.empty()) {
     return Error(ErrorCode::kUsageInvalid,
-                 {{"what", "a picture to search for is missing"}, {"command", "search"}});
+                 {{"what", "a picture to search for is missing"}, {"command", "foveal search"}});
   }
   if (!arguments.sheet.empty()) {
     FOVEAL_TRY(const std::filesystem::path checked, io::output_target(arguments.sheet));

@@ -21,6 +21,7 @@ constexpr int kHeader = 66;                     // title and subtitle
 constexpr int kColumns = 5;
 constexpr int kRadius = 8;
 constexpr int kBar = 4;
+constexpr double kMostBlownUp = 2.0;  // past it, small pictures look broken
 
 constexpr Color kPaper{246, 247, 249};
 constexpr Color kCard{255, 255, 255};
@@ -122,8 +123,8 @@ void draw_result(Canvas& canvas, int left, int top, std::size_t rank, const Shee
 }  // namespace
 
 Result<Image> sheet_thumbnail(const Image& image, SheetPlace place) {
-  const double scale =
-      std::min(1.0, static_cast<double>(side(place)) / std::max({image.width, image.height, 1}));
+  const double scale = std::min(
+      kMostBlownUp, static_cast<double>(side(place)) / std::max({image.width, image.height, 1}));
   const ImageSize size{.height = std::max(1, static_cast<int>(std::lround(image.height * scale))),
                        .width = std::max(1, static_cast<int>(std::lround(image.width * scale)))};
   if (size == image.size()) {

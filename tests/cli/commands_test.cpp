@@ -84,7 +84,7 @@ TEST_F(Commands, InspectTellsOfModelPictureAndBoth) {
   const Json p = Json::parse(run({"inspect", a, "--json"}).out);
   EXPECT_EQ(p["width"], 51);
   EXPECT_EQ(p["format"], "PNG");
-  const Json both = Json::parse(run({"inspect", model("qwen3_vl_deepstack"), a, "--json"}).out);
+  const Json both = Json::parse(run({"inspect", model("qwen3_vl_small"), a, "--json"}).out);
   EXPECT_EQ(both["grid"].size(), 3U);
   EXPECT_GT(both["tokens"].get<int>(), 0);
   EXPECT_EQ(run({"inspect", model()}).code, 0);

@@ -40,8 +40,8 @@ inline void write_all(const fs::path& path, const std::string& text) {
 
 struct Outcome {
   int code = 0;  // 128 + signal where one ended it
-  std::string out;
-  std::string err;
+  std::string out{};
+  std::string err{};
 };
 
 struct RunOptions {
@@ -105,7 +105,7 @@ class CliTest : public ::testing::Test {
     return path.string();
   }
 
-  static std::string model(const std::string& name = "vit_pooler") {
+  static std::string model(const std::string& name = "vit_small") {
     return std::string(FOVEAL_SOURCE_DIR) + "/tests/golden/models/" + name + "/MODEL";
   }
 
