@@ -9,9 +9,11 @@ function(foveal_global_settings)
   set(CMAKE_CXX_EXTENSIONS OFF PARENT_SCOPE)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON PARENT_SCOPE)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON PARENT_SCOPE)
-  # -Wno-restrict: g++ 12 reports it falsely on std::string concatenation (GCC PR105651).
   # -ffp-contract=off: results must not depend on where the compiler fuses; kernels ask for FMA by intrinsic.
-  add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Wno-restrict -ffp-contract=off)
+  add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-restrict)  # g++ 12 reports it falsely on std::string concatenation (GCC PR105651)
+  endif()
   if(FOVEAL_WERROR)
     add_compile_options(-Werror)
   endif()

@@ -63,12 +63,12 @@ std::vector<ImageResult> embed(const Encoder& encoder, std::vector<ImageInput> i
   return results ? *std::move(results) : std::vector<ImageResult>();
 }
 
-constexpr const char* kModels[] = {"vit_pooler",
+constexpr const char* kModels[] = {"vit_small",
                                    "clip_interpolate",
                                    "siglip_vision",
                                    "dinov2_registers_swiglu",
                                    "qwen2_5_vl_bf16_sharded",
-                                   "qwen3_vl_deepstack"};
+                                   "qwen3_vl_small"};
 
 class EncoderOfModel : public ::testing::TestWithParam<const char*> {
  protected:
@@ -165,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Golden, EncoderOfModel, ::testing::ValuesIn(kModels),
 
 struct EncoderTest : ::testing::Test {
   Context context = Context::create({.threads = 2}).value();
-  Encoder vit = Encoder::open(context, model_folder("vit_pooler")).value();
+  Encoder vit = Encoder::open(context, model_folder("vit_small")).value();
   Encoder qwen = Encoder::open(context, model_folder("qwen2_5_vl_bf16_sharded")).value();
 };
 
@@ -231,7 +231,7 @@ TEST_F(EncoderTest, DeviceIsTheCpuOrAnErrorThatSaysWhyNot) {
   const auto code = [&](const std::string& device) {
     EncoderOptions options;
     options.device = device;
-    const auto e = Encoder::open(context, model_folder("vit_pooler"), options);
+    const auto e = Encoder::open(context, model_folder("vit_small"), options);
     return e ? std::string("opened") : std::string(e.error().name());
   };
   EXPECT_EQ(code("auto"), "opened");
@@ -248,7 +248,7 @@ TEST_F(EncoderTest, DtypeIsBf16WithTilesAndF32ElseUnlessToldOtherwise) {
   const auto dtype_of = [&](const Context& c, ComputeDType dtype) {
     EncoderOptions options;
     options.dtype = dtype;
-    return Encoder::open(c, model_folder("vit_pooler"), options).value().info().compute_dtype;
+    return Encoder::open(c, model_folder("vit_small"), options).value().info().compute_dtype;
   };
   for (const std::string_view isa : context.cpu_isas()) {
     const Context forced = Context::create({.threads = 1, .cpu_isa = std::string(isa)}).value();
@@ -304,14 +304,14 @@ TEST_F(EncoderTest, FingerprintsTellModelsAndSettingsApart) {
     return json.substr(json.find(key) + key.size(), 16);
   };
   const std::string plain = vit.fingerprint({});
-  EXPECT_EQ(hash(Encoder::open(context, model_folder("vit_pooler")).value().fingerprint({})),
+  EXPECT_EQ(hash(Encoder::open(context, model_folder("vit_small")).value().fingerprint({})),
             hash(plain));
   EXPECT_NE(hash(qwen.fingerprint({})), hash(plain));
   EXPECT_NE(hash(vit.fingerprint({.layer = 1})), hash(plain));
   EXPECT_EQ(hash(vit.fingerprint({.batch_tokens = 5})), hash(plain));
   const Context reference = Context::create({.threads = 1, .backend = "reference"}).value();
   const std::string other =
-      Encoder::open(reference, model_folder("vit_pooler")).value().fingerprint({});
+      Encoder::open(reference, model_folder("vit_small")).value().fingerprint({});
   EXPECT_EQ(hash(other), hash(plain));
   EXPECT_NE(other.find("\"backend\": \"reference\""), std::string::npos) << other;
 }
@@ -319,7 +319,7 @@ TEST_F(EncoderTest, FingerprintsTellModelsAndSettingsApart) {
 TEST_F(EncoderTest, AFastJpegIsCloseAndItsFingerprintDiffers) {
   EncoderOptions options;
   options.fast_jpeg = FastJpeg::kYes;
-  const Encoder fast = Encoder::open(context, model_folder("vit_pooler"), options).value();
+  const Encoder fast = Encoder::open(context, model_folder("vit_small"), options).value();
   const std::vector<ImageInput> images{
       {.name = (kGolden / "units" / "decode" / "rgb_444.jpg").string()}};
   const auto exact = embed(vit, images, {});

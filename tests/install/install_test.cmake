@@ -15,7 +15,7 @@ run("${CMAKE_COMMAND}" --install "${BUILD}" --component development --prefix "${
 file(RENAME "${WORK}/first" "${WORK}/moved")
 set(prefix "${WORK}/moved")
 set(consumer "${SOURCE}/tests/install/consumer")
-set(model "${SOURCE}/tests/golden/models/vit_pooler")
+set(model "${SOURCE}/tests/golden/models/vit_small")
 set(picture "${model}/inputs/a.jpg")
 
 run("${CMAKE_COMMAND}" -S "${consumer}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${prefix}"

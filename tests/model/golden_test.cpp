@@ -24,11 +24,18 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name << " " << c.isa;
 }
 
-constexpr std::array kNames{"vit_pooler",         "clip_proj",
-                            "clip_interpolate",   "clip_full_3images",
-                            "siglip_vision",      "siglip_full_bf16_sharded",
-                            "dinov2_interpolate", "dinov2_registers_swiglu",
-                            "qwen2_5_vl_windows", "qwen2_5_vl_bf16_sharded",
+constexpr std::array kNames{"vit_small",
+                            "vit_pooler",
+                            "clip_proj",
+                            "clip_interpolate",
+                            "clip_full_3images",
+                            "siglip_vision",
+                            "siglip_full_bf16_sharded",
+                            "dinov2_interpolate",
+                            "dinov2_registers_swiglu",
+                            "qwen2_5_vl_windows",
+                            "qwen2_5_vl_bf16_sharded",
+                            "qwen3_vl_small",
                             "qwen3_vl_deepstack"};
 
 std::vector<Case> cases() {

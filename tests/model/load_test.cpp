@@ -46,8 +46,8 @@ class Load : public ::testing::Test {
 
 TEST_F(Load, EveryCommittedModelLoadsFromACopy) {
   for (const char* name :
-       {"vit_pooler", "clip_interpolate", "siglip_vision", "dinov2_registers_swiglu",
-        "qwen2_5_vl_bf16_sharded", "qwen3_vl_deepstack"}) {
+       {"vit_small", "clip_interpolate", "siglip_vision", "dinov2_registers_swiglu",
+        "qwen2_5_vl_bf16_sharded", "qwen3_vl_small"}) {
     const ModelCopy copy(name);
     const auto error = error_of(copy.save());
     EXPECT_FALSE(error.has_value()) << name << ": " << error->describe();
@@ -55,13 +55,13 @@ TEST_F(Load, EveryCommittedModelLoadsFromACopy) {
 }
 
 TEST_F(Load, EveryMissingTensorIsNamed) {
-  for (const char* name : {"vit_pooler", "clip_interpolate", "siglip_vision",
-                           "dinov2_registers_swiglu", "qwen3_vl_deepstack"}) {
+  for (const char* name : {"vit_small", "clip_interpolate", "siglip_vision",
+                           "dinov2_registers_swiglu", "qwen3_vl_small"}) {
     const ModelCopy whole(name);
     const std::string folder = whole.save();
     for (const auto& [tensor, raw] : whole.tensors) {
       const bool vision =
-          std::string(name) != "qwen3_vl_deepstack" || tensor.starts_with("model.visual.");
+          std::string(name) != "qwen3_vl_small" || tensor.starts_with("model.visual.");
       // A ViT without its pooler is a classifier's folder: then the rest of the pooler is what is
       // left over.
       if (!vision || tensor.ends_with("mask_token") || tensor.starts_with("pooler.dense.weight")) {
@@ -93,7 +93,7 @@ TEST_F(Load, AnUnusedTensorIsNamed) {
 }
 
 TEST_F(Load, AWeightOfAnotherDtypeIsNamed) {
-  ModelCopy copy("vit_pooler");
+  ModelCopy copy("vit_small");
   auto& t = copy.tensors.at("layernorm.weight");
   t = {"F8_E4M3", t.shape, std::string(t.bytes.size() / 4, '\0')};
   expect_error(copy.save(), ErrorCode::kWeightDtype, "layernorm.weight");
@@ -102,7 +102,7 @@ TEST_F(Load, AWeightOfAnotherDtypeIsNamed) {
 }
 
 TEST_F(Load, ATruncatedFileIsNamed) {
-  const ModelCopy copy("vit_pooler");
+  const ModelCopy copy("vit_small");
   const std::string folder = copy.save();
   const auto size = std::filesystem::file_size(copy / "model.safetensors");
   std::filesystem::resize_file(copy / "model.safetensors", size - 1);
@@ -151,26 +151,26 @@ TEST_F(Load, ShardsMustBeThereAndAgreeWithTheirIndex) {
 
 TEST_F(Load, NonsenseInConfigNamesFileAndField) {
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = -96; }, "hidden_size");
+      "vit_small", [](ModelCopy& m) { m.config["hidden_size"] = -64; }, "hidden_size");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = "96"; }, "hidden_size");
+      "vit_small", [](ModelCopy& m) { m.config["hidden_size"] = "64"; }, "hidden_size");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["hidden_size"] = 1e300; }, "hidden_size");
+      "vit_small", [](ModelCopy& m) { m.config["hidden_size"] = 1e300; }, "hidden_size");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["num_hidden_layers"] = 0; }, "num_hidden_layers");
+      "vit_small", [](ModelCopy& m) { m.config["num_hidden_layers"] = 0; }, "num_hidden_layers");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["num_attention_heads"] = 5; },
+      "vit_small", [](ModelCopy& m) { m.config["num_attention_heads"] = 5; },
       "num_attention_heads");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["num_attention_heads"] = 96; }, "head_dim");
+      "vit_small", [](ModelCopy& m) { m.config["num_attention_heads"] = 64; }, "head_dim");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["hidden_act"] = "nonsense"; }, "hidden_act");
+      "vit_small", [](ModelCopy& m) { m.config["hidden_act"] = "nonsense"; }, "hidden_act");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["num_channels"] = 4; }, "num_channels");
+      "vit_small", [](ModelCopy& m) { m.config["num_channels"] = 4; }, "num_channels");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["patch_size"] = 100; }, "image_size");
+      "vit_small", [](ModelCopy& m) { m.config["patch_size"] = 100; }, "image_size");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.config["layer_norm_eps"] = -1; }, "layer_norm_eps");
+      "vit_small", [](ModelCopy& m) { m.config["layer_norm_eps"] = -1; }, "layer_norm_eps");
   expect_config_error(
       "siglip_vision", [](ModelCopy& m) { m.config["vision_use_head"] = "yes"; },
       "vision_use_head");
@@ -192,46 +192,45 @@ TEST_F(Load, NonsenseInConfigNamesFileAndField) {
       [](ModelCopy& m) { m.config["vision_config"]["window_size"] = 20; },
       "vision_config.window_size");
   expect_config_error(
-      "qwen3_vl_deepstack",
+      "qwen3_vl_small",
       [](ModelCopy& m) { m.config["vision_config"]["num_position_embeddings"] = 63; },
       "vision_config.num_position_embeddings");
 }
 
 TEST_F(Load, NonsenseInThePreprocessorNamesFileAndField) {
   expect_config_error(
-      "vit_pooler",
+      "vit_small",
       [](ModelCopy& m) {
         m.preprocessor["image_mean"] = {0.5, 0.5};
       },
       "image_mean");
   expect_config_error(
-      "vit_pooler",
+      "vit_small",
       [](ModelCopy& m) {
         m.preprocessor["image_std"] = {0.5, 0.0, 0.5};
       },
       "image_std");
   expect_config_error(
-      "vit_pooler",
+      "vit_small",
       [](ModelCopy& m) {
         m.preprocessor["size"] = {{"height", 64}};
       },
       "size");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.preprocessor["size"] = 0; }, "size");
+      "vit_small", [](ModelCopy& m) { m.preprocessor["size"] = 0; }, "size");
   expect_config_error(
-      "vit_pooler", [](ModelCopy& m) { m.preprocessor["rescale_factor"] = 0; }, "rescale_factor");
+      "vit_small", [](ModelCopy& m) { m.preprocessor["rescale_factor"] = 0; }, "rescale_factor");
   expect_config_error(
-      "qwen3_vl_deepstack", [](ModelCopy& m) { m.preprocessor["patch_size"] = 14; }, "patch_size");
+      "qwen3_vl_small", [](ModelCopy& m) { m.preprocessor["patch_size"] = 14; }, "patch_size");
   expect_config_error(
-      "qwen3_vl_deepstack",
+      "qwen3_vl_small",
       [](ModelCopy& m) {
         m.preprocessor["size"] = {{"shortest_edge", 4096}};
       },
       "size");
   expect_config_error(
-      "qwen3_vl_deepstack", [](ModelCopy& m) { m.preprocessor["min_pixels"] = 1 << 20; },
-      "min_pixels");
-  ModelCopy copy("vit_pooler");
+      "qwen3_vl_small", [](ModelCopy& m) { m.preprocessor["min_pixels"] = 1 << 20; }, "min_pixels");
+  ModelCopy copy("vit_small");
   copy.preprocessor["image_processor_type"] = "VivitImageProcessor";
   expect_error(copy.save(), ErrorCode::kPreprocessorUnsupported, "VivitImageProcessor");
   copy.preprocessor["image_processor_type"] = "ViTImageProcessorFast";
@@ -241,7 +240,7 @@ TEST_F(Load, NonsenseInThePreprocessorNamesFileAndField) {
 }
 
 TEST_F(Load, BrokenAndMissingJsonIsNamed) {
-  const ModelCopy copy("vit_pooler");
+  const ModelCopy copy("vit_small");
   const std::string folder = copy.save();
   write_text(copy / "preprocessor_config.json", "{\"size\": ");
   expect_error(folder, ErrorCode::kJsonInvalid, "preprocessor_config.json");
@@ -258,7 +257,7 @@ TEST_F(Load, BrokenAndMissingJsonIsNamed) {
 }
 
 TEST_F(Load, UnknownFamiliesAreNamedWithTheKnownOnes) {
-  ModelCopy copy("vit_pooler");
+  ModelCopy copy("vit_small");
   copy.config["model_type"] = "resnet";
   expect_error(copy.save(), ErrorCode::kFamilyUnknown, "resnet");
   copy.config.erase("model_type");
@@ -301,7 +300,7 @@ TEST_F(Load, ForeignFormatsAreRecognised) {
 
 TEST_F(Load, ModelsAreFoundInTheHubCache) {
   TempFolder cache;
-  const ModelCopy copy("vit_pooler");
+  const ModelCopy copy("vit_small");
   copy.save();
   const auto repo = cache / "models--org--tiny";
   std::filesystem::create_directories(repo / "refs");
@@ -326,9 +325,9 @@ TEST_F(Load, ModelsAreFoundInTheHubCache) {
 TEST_F(Load, TheSameWeightsLoadUnderEveryPrefix) {
   // A whole tower was left random after a rename elsewhere (Automodel#2431): here it loads or it
   // fails.
-  const ModelCopy whole("qwen3_vl_deepstack");
+  const ModelCopy whole("qwen3_vl_small");
   for (const std::string prefix : {"model.visual.", "visual.", ""}) {
-    ModelCopy copy("qwen3_vl_deepstack");
+    ModelCopy copy("qwen3_vl_small");
     copy.tensors.clear();
     for (const auto& [name, raw] : whole.tensors) {
       if (name.starts_with("model.visual.")) {
