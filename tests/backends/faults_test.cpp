@@ -81,6 +81,31 @@ TEST_P(Fault, RowsThatSeeNothingAreZero) {
   }
 }
 
+// The same by a bias of -inf, as a boolean mask is written: on one key, on a whole block of them,
+// on all.
+TEST_P(Fault, RowsThatABiasMasksWhollyAreZero) {
+  AttentionOptions o = with_lse();
+  o.bias = true;
+  const Case c{
+      .heads = {.num_heads = 1, .head_dim = 64}, .q_lens = {3}, .k_lens = {70}, .options = o};
+  Inputs in(c);
+  if (const std::string reason = reason_of(GetParam(), checked(in.problem()).value());
+      !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  constexpr float kMasked = -std::numeric_limits<float>::infinity();
+  in.bias()[5] = kMasked;
+  std::fill(in.bias().begin() + 70, in.bias().begin() + 70 + 64, kMasked);
+  std::fill(in.bias().begin() + 140, in.bias().end(), kMasked);
+  const Outputs got = run(in);
+  EXPECT_EQ(difference(in, got, run_on("reference", in)), "");
+  for (std::int64_t column = 0; column < 64; ++column) {
+    EXPECT_TRUE(std::isfinite(got.out(1, 0, column))) << column;
+    EXPECT_EQ(got.out(2, 0, column), 0.0F) << column;
+  }
+  EXPECT_EQ(got.lse(0, 2), kMasked);
+}
+
 // fla-org/flash-linear-attention#103: repeated offsets, in the middle and as padding of the batch.
 TEST_P(Fault, RepeatedOffsetsAreEmptySequences) {
   for (const std::size_t entries : {5, 8, 16, 32, 64}) {

@@ -107,15 +107,16 @@ void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t h
   }
   const double sink = p.options.sinks ? load(*call.in.sinks, head) : kNone;
   max = std::max(max, sink);
+  const double shift = max > kNone ? max : 0.0;  // -inf - -inf would be NaN
 
-  double sum = sink > kNone ? std::exp(sink - max) : 0.0;
+  double sum = std::exp(sink - shift);
   for (std::int64_t j = first; j < last; ++j) {
     double& s = scores[static_cast<std::size_t>(j)];
-    s = std::exp(s - max);
+    s = std::exp(s - shift);
     sum += s;
   }
-  write_lse(call, q.begin.v + i, head, sum > 0 ? max + std::log(sum) : kNone);
-  if (first >= last) {
+  write_lse(call, q.begin.v + i, head, sum == 0 ? kNone : shift + std::log(sum));
+  if (first >= last || sum == 0) {  // no key, or a bias of -inf on all of them
     zero_row(call, q.begin.v + i, head);
     return;
   }
