@@ -63,7 +63,7 @@ Result<std::vector<std::int64_t>> read_lengths(const ConstTensorView& view) {
         {{"what", kName}, {"dtype", dtype_name(view.dtype)}, {"expected", "an integer dtype"}});
   }
   const int dimension = sequence_dimension(view.shape);
-  if (dimension < 0) {
+  if (dimension < 0 || view.shape[dimension] < 0) {
     return Error(ErrorCode::kShapeMismatch,
                  {{"tensor", kName}, {"got", view.shape.text()}, {"expected", kLengthsExpected}});
   }
@@ -72,8 +72,9 @@ Result<std::vector<std::int64_t>> read_lengths(const ConstTensorView& view) {
                  {{"tensor", kName}, {"got", "cuda"}, {"expected", "cpu"}});
   }
   if (view.data == nullptr && view.numel() > 0) {
-    return Error(ErrorCode::kTensorMissing,
-                 {{"tensor", kName}, {"where", "the call"}, {"expected", "its pointer is null"}});
+    return Error(ErrorCode::kTensorMissing, {{"tensor", kName},
+                                             {"where", "the call (its pointer is null)"},
+                                             {"expected", "pass the data of sequence_lengths"}});
   }
   const std::int64_t step =
       view.strides[static_cast<std::size_t>(dimension)].v * dtype_size(view.dtype).v;

@@ -96,7 +96,7 @@ Result<PackedSeqs> PackedSeqs::from_cu_seqlens(const ConstTensorView& cu_seqlens
   if (cu_seqlens.dtype != DType::kI32 && cu_seqlens.dtype != DType::kI64) {
     return Error(ErrorCode::kCuSeqlensDtype, {{"dtype", dtype_name(cu_seqlens.dtype)}});
   }
-  if (cu_seqlens.shape.rank() != 1) {
+  if (cu_seqlens.shape.rank() != 1 || cu_seqlens.shape[0] < 0) {
     return Error(
         ErrorCode::kShapeMismatch,
         {{"tensor", "cu_seqlens"}, {"got", cu_seqlens.shape.text()}, {"expected", "(B+1,)"}});
@@ -104,6 +104,11 @@ Result<PackedSeqs> PackedSeqs::from_cu_seqlens(const ConstTensorView& cu_seqlens
   if (cu_seqlens.device.kind != DeviceKind::kCpu) {
     return Error(ErrorCode::kDeviceMismatch,
                  {{"tensor", "cu_seqlens"}, {"got", "cuda"}, {"expected", "cpu"}});
+  }
+  if (cu_seqlens.data == nullptr && cu_seqlens.numel() > 0) {
+    return Error(ErrorCode::kTensorMissing, {{"tensor", "cu_seqlens"},
+                                             {"where", "the call (its pointer is null)"},
+                                             {"expected", "pass the data of cu_seqlens"}});
   }
   std::vector<std::int64_t> values(static_cast<std::size_t>(cu_seqlens.shape[0]));
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -185,6 +185,7 @@ TEST(AttentionFromParts, RefusesLengthsOfOtherShapesDtypesAndDevices) {
   EXPECT_EQ(call.error().code(), ErrorCode::kDeviceMismatch);
   call.parts.sequence_lengths = ConstTensorView(nullptr, DType::kI32, {3});
   EXPECT_EQ(call.error().code(), ErrorCode::kTensorMissing);
+  EXPECT_EQ(call.error().fix(), "pass the data of sequence_lengths");
   const std::array<std::int64_t, 3> negative{3, -1, 6};
   call.parts.sequence_lengths = ConstTensorView(negative.data(), DType::kI64, {3});
   EXPECT_EQ(call.error().code(), ErrorCode::kLengthNegative);

@@ -98,6 +98,10 @@ TEST(PackedSeqs, ReadsStridedViewsAndRefusesOtherDtypes) {
             ErrorCode::kShapeMismatch);
   const ConstTensorView on_gpu(strided.data(), DType::kI32, {3}, {DeviceKind::kCuda, 0});
   EXPECT_EQ(PackedSeqs::from_cu_seqlens(on_gpu).error().code(), ErrorCode::kDeviceMismatch);
+  const ConstTensorView null(nullptr, DType::kI32, {3});
+  EXPECT_EQ(PackedSeqs::from_cu_seqlens(null).error().code(), ErrorCode::kTensorMissing);
+  const ConstTensorView negative(strided.data(), DType::kI32, {-3});
+  EXPECT_EQ(PackedSeqs::from_cu_seqlens(negative).error().code(), ErrorCode::kShapeMismatch);
 }
 
 }  // namespace

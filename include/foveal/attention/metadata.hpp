@@ -35,7 +35,7 @@ class PackedSeqs {
   static Result<PackedSeqs> from_cu_seqlens(std::span<const std::int32_t> cu_seqlens);
   static Result<PackedSeqs> from_cu_seqlens(std::span<const std::int64_t> cu_seqlens);
   // A host array of rank 1, int32 or int64, any stride: else CuSeqlensDtype, ShapeMismatch,
-  // DeviceMismatch.
+  // DeviceMismatch, TensorMissing.
   static Result<PackedSeqs> from_cu_seqlens(const ConstTensorView& cu_seqlens);
 
   struct Equal {
