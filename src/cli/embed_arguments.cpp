@@ -104,7 +104,7 @@ std::string to_metadata(const ModelArguments& a) {
 
 ModelArguments from_metadata(std::string_view text) {
   ModelArguments out;
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = io::parse(text);
   if (!json.is_object()) {
     return out;
   }

@@ -139,12 +139,13 @@ Status VectorIndex::read_npz() {
   }
   FOVEAL_TRY_STATUS(set_vectors(vectors->second.subspan(header->data_begin), header->shape));
   const auto text = metadata->second;
-  const Json json = Json::parse(
-      std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), nullptr, false);
+  const Json json =
+      parse(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));
   if (!json.is_object() || !json.contains("files")) {
     return unreadable("metadata.json is damaged");
   }
-  return set_metadata(dump(json["files"]), json.value("fingerprint", ""), json.value("embed", ""));
+  return set_metadata(dump(json["files"]), text_member(json, "fingerprint"),
+                      text_member(json, "embed"));
 }
 
 Status VectorIndex::read_npy() {
@@ -160,8 +161,8 @@ Status VectorIndex::read_npy() {
     return unreadable("the file names beside it, " + beside + ", cannot be read");
   }
   const auto text = file->bytes();
-  const Json json = Json::parse(
-      std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), nullptr, false);
+  const Json json =
+      parse(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));
   if (!json.is_object() || !json.contains("files") || !json.contains("crc32") ||
       !json["crc32"].is_number()) {
     return unreadable(beside + " is damaged");
@@ -169,11 +170,12 @@ Status VectorIndex::read_npy() {
   if (json["crc32"].get<std::uint32_t>() != crc32_of(data.first(data_.size()))) {
     return unreadable(beside + " belongs to another array");
   }
-  if (json.value("output", "") != kVectors || json.contains("row_splits.pooled")) {
-    return unreadable("it holds no vector a picture, but rows of " +
-                      json.value("output", std::string("?")));
+  if (text_member(json, "output") != kVectors || json.contains("row_splits.pooled")) {
+    return unreadable("it holds no vector a picture, but rows of `" + text_member(json, "output") +
+                      "`");
   }
-  return set_metadata(dump(json["files"]), json.value("fingerprint", ""), json.value("embed", ""));
+  return set_metadata(dump(json["files"]), text_member(json, "fingerprint"),
+                      text_member(json, "embed"));
 }
 
 Status VectorIndex::set_vectors(std::span<const std::byte> data,
@@ -194,7 +196,7 @@ Status VectorIndex::set_vectors(std::span<const std::byte> data,
 
 Status VectorIndex::set_metadata(std::string_view files, std::string_view fingerprint,
                                  std::string_view embed) {
-  const Json list = Json::parse(files, nullptr, false);
+  const Json list = parse(files);
   if (!list.is_array() ||
       !std::all_of(list.begin(), list.end(), [](const Json& f) { return f.is_string(); })) {
     return unreadable("it does not say which files its vectors belong to");
@@ -246,8 +248,8 @@ Result<std::vector<Hit>> VectorIndex::nearest(std::span<const float> query, std:
 
 Status VectorIndex::comparable_with(std::string_view fingerprint, std::string_view who,
                                     std::vector<std::string>& notes) const {
-  const Json ours = Json::parse(fingerprint_, nullptr, false);
-  const Json theirs = Json::parse(fingerprint, nullptr, false);
+  const Json ours = parse(fingerprint_);
+  const Json theirs = parse(fingerprint);
   if (!ours.is_object() || !ours.contains("content_hash")) {
     return unreadable("it carries no fingerprint: nothing says which model its vectors are from");
   }

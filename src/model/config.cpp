@@ -45,8 +45,21 @@ Result<std::shared_ptr<const json>> read_json(const std::string& path) {
   if (!in) {
     return Error(ErrorCode::kJsonInvalid, {{"file", path}, {"reason", std::strerror(errno)}});
   }
+  // Real files nest some ten deep; printing a value in an error takes stack for each level.
+  constexpr int kMaxDepth = 64;
+  bool too_deep = false;
+  const auto keep = [&](int depth, json::parse_event_t /*event*/, const json& /*value*/) {
+    too_deep = too_deep || depth > kMaxDepth;
+    return !too_deep;
+  };
   try {  // the one boundary to the library's exceptions
-    return std::make_shared<const json>(json::parse(in));
+    auto document = std::make_shared<const json>(json::parse(in, keep));
+    if (too_deep) {
+      return Error(ErrorCode::kJsonInvalid,
+                   {{"file", path},
+                    {"reason", "it nests deeper than " + std::to_string(kMaxDepth) + " levels"}});
+    }
+    return document;
   } catch (const json::exception& e) {
     return Error(ErrorCode::kJsonInvalid, {{"file", path}, {"reason", e.what()}});
   }

@@ -108,6 +108,32 @@ TEST(VectorIndex, RefusesAnArrayWhoseNamesBelongToAnother) {
   EXPECT_EQ(index.error().code(), ErrorCode::kIndexUnreadable);
 }
 
+TEST(VectorIndex, RefusesMetadataOfOtherTypesAndBottomlessNesting) {
+  const TempFolder folder;
+  const fs::path path = write_index(folder, "a.npy", OutputFormat::kNpy);
+  const std::string sidecar = path.string() + ".json";
+  const Json good = Json::parse(read_all(sidecar));
+  const auto code = [&](const std::string& text) {
+    write_all(sidecar, text);
+    const auto index = VectorIndex::open(path);
+    return index ? ErrorCode::kInternal : index.error().code();
+  };
+  for (const char* key : {"files", "output", "crc32"}) {
+    Json bad = good;
+    bad[key] = Json::object();
+    EXPECT_EQ(code(bad.dump()), ErrorCode::kIndexUnreadable) << key;
+  }
+  Json odd = good;  // nothing needs these to find the nearest rows
+  odd["fingerprint"] = odd["embed"] = 5;
+  write_all(sidecar, odd.dump());
+  EXPECT_EQ(VectorIndex::open(path).value().fingerprint(), "");
+  constexpr std::size_t kLevels = 200'000;
+  const std::string deep = std::string(kLevels, '[') + std::string(kLevels, ']');
+  std::string text = good.dump();
+  text.insert(text.size() - 1, ",\"files\":" + deep);
+  EXPECT_EQ(code(text), ErrorCode::kIndexUnreadable);
+}
+
 TEST(VectorIndex, RefusesCutAndForeignFilesById) {
   const TempFolder folder;
   for (const auto& [name, format] :

@@ -250,6 +250,11 @@ TEST_F(Load, BrokenAndMissingJsonIsNamed) {
              nlohmann::json{{"image_processor", copy.preprocessor}}.dump());
   EXPECT_FALSE(error_of(folder).has_value())
       << "processor_config.json -> image_processor is read too";
+  // Deep enough to run out of stack where a value is printed level by level.
+  constexpr std::size_t kLevels = 200'000;
+  write_text(copy / "config.json", "{\"model_type\": \"vit\", \"hidden_size\": " +
+                                       std::string(kLevels, '[') + std::string(kLevels, ']') + "}");
+  expect_error(folder, ErrorCode::kJsonInvalid, "64 levels");
   write_text(copy / "config.json", "[1, 2]");
   expect_error(folder, ErrorCode::kJsonInvalid, "config.json");
   std::filesystem::remove(copy / "config.json");
