@@ -50,16 +50,6 @@ std::string weight_prefix(const TowerSpec& spec, const WeightFiles& files) {
   return best;
 }
 
-std::string quantisation_method(const ModelFolder& folder) {
-  if (auto config = folder.config.child("quantization_config");
-      config && folder.config.has("quantization_config")) {
-    return config->text("quant_method", "quantization_config")
-        .and_then([](std::string m) { return Result<std::string>(std::move(m)); })
-        .value();
-  }
-  return "";
-}
-
 std::string dtypes_text(const std::set<DType>& dtypes) {
   return dtypes.size() == 1 ? std::string(dtype_name(*dtypes.begin())) : "mixed";
 }
@@ -126,9 +116,9 @@ Result<Model> Model::load(const LoadOptions& options) {
   state->normalization =
       make_normalization_table(spec.preprocess.normalization, options.encoder.resize);
 
-  const std::string quantised = quantisation_method(folder);
-  TensorLoader loader(state->files, weight_prefix(spec, state->files), spec.family,
-                      !quantised.empty());
+  const auto storage = folder.config.has("quantization_config") ? TensorLoader::Storage::kQuantised
+                                                                : TensorLoader::Storage::kPlain;
+  TensorLoader loader(state->files, weight_prefix(spec, state->files), spec.family, storage);
   FOVEAL_TRY(state->weights, load_tower(spec, loader, state->exec, state->compute));
   state->used_tensors = loader.used();
 

@@ -235,6 +235,10 @@ Result<PreprocessSpec> read_preprocess(const Config& config, ProcessorClass fall
     FOVEAL_TRY_STATUS(read_smart_size(config, family, geometry, out));
     return out;
   }
+  if (geometry.merge_size > 1) {  // a fixed size need not be a multiple of what is merged
+    return unsupported(config, family, "image_processor_type", std::string(defaults->prefix),
+                       "a tower that merges patches takes Qwen2VL image processors");
+  }
   FOVEAL_TRY_STATUS(read_size(config, *defaults, family, out));
   FOVEAL_TRY(const bool crop, config.flag("do_center_crop", defaults->crop > 0));
   if (crop) {

@@ -123,23 +123,28 @@ std::string TensorLoader::full(std::string_view name) const {
   return name.starts_with('/') ? std::string(name.substr(1)) : prefix_ + std::string(name);
 }
 
-std::optional<Shape> TensorLoader::shape_of(std::string_view name) const {
-  const auto found = files_.find(full(name));
-  return found ? std::optional(found.entry->shape) : std::nullopt;
-}
-
 Result<ConstTensorView> TensorLoader::get(std::string_view name, const Shape& expected) {
   const std::string tensor = full(name);
   const auto found = files_.find(tensor);
+  const auto quantised = [&](std::string_view method) {
+    return Error(ErrorCode::kWeightsQuantised, {{"path", files_.folder()}, {"method", method}});
+  };
   if (!found) {
+    // NAME.weight becomes NAME.qweight with GPTQ and AWQ, NAME.weight_packed with
+    // compressed-tensors.
+    const std::string stem = tensor.substr(0, tensor.rfind('.') + 1);
+    for (const std::string_view packed : {"qweight", "weight_packed"}) {
+      if (storage_ == Storage::kQuantised && files_.find(stem + std::string(packed))) {
+        return quantised(packed);
+      }
+    }
     return Error(ErrorCode::kWeightMissing,
                  {{"folder", files_.folder()}, {"tensor", tensor}, {"family", family_}});
   }
   const SafetensorsEntry& entry = *found.entry;
   if (entry.dtype != DType::kF32 && entry.dtype != DType::kF16 && entry.dtype != DType::kBF16) {
-    if (quantised_) {
-      return Error(ErrorCode::kWeightsQuantised,
-                   {{"path", files_.folder()}, {"method", entry.dtype_text}});
+    if (storage_ == Storage::kQuantised) {
+      return quantised(entry.dtype_text);
     }
     return Error(ErrorCode::kWeightDtype, {{"tensor", tensor}, {"dtype", entry.dtype_text}});
   }

@@ -43,19 +43,20 @@ class WeightFiles {
 
 class TensorLoader {
  public:
+  // Quantised: config.json says that some of the tensors are.
+  enum class Storage : std::uint8_t { kPlain, kQuantised };
+
   // prefix: what stands before the family's names, "vision_model." or empty. A name that begins
   // with '/' is outside of it: "/visual_projection.weight".
   TensorLoader(const WeightFiles& files, std::string prefix, std::string_view family,
-               bool quantised)
-      : files_(files), prefix_(std::move(prefix)), family_(family), quantised_(quantised) {}
+               Storage storage)
+      : files_(files), prefix_(std::move(prefix)), family_(family), storage_(storage) {}
 
-  bool has(std::string_view name) const { return static_cast<bool>(files_.find(full(name))); }
-  // WeightMissing, WeightShape, WeightDtype (WeightsQuantised in a quantised folder).
+  // WeightMissing, WeightShape, WeightDtype; in a quantised folder WeightsQuantised for another
+  // dtype or for the packed form of the tensor in its place.
   Result<ConstTensorView> get(std::string_view name, const Shape& expected);
   // As f32. (numel) of the shape.
   Result<Tensor> get_f32(std::string_view name, const Shape& expected);
-  // The shape as it is in the file; nullopt where the tensor is absent.
-  std::optional<Shape> shape_of(std::string_view name) const;
   // What the family knows and does not need (mask tokens, stored position ids).
   void ignore(std::string_view name) { used_.insert(full(name)); }
 
@@ -74,7 +75,7 @@ class TensorLoader {
   const WeightFiles& files_;
   std::string prefix_;
   std::string family_;
-  bool quantised_;
+  Storage storage_;
   std::set<std::string> used_;
   std::set<std::string> read_;
   std::set<DType> dtypes_;

@@ -99,6 +99,15 @@ TEST_F(Load, AWeightOfAnotherDtypeIsNamed) {
   expect_error(copy.save(), ErrorCode::kWeightDtype, "layernorm.weight");
   copy.config["quantization_config"] = {{"quant_method", "fp8"}};
   expect_error(copy.save(), ErrorCode::kWeightsQuantised, "F8_E4M3");
+  for (const std::string packed : {"qweight", "weight_packed"}) {
+    ModelCopy gptq("vit_small");
+    const std::string stem = "encoder.layer.0.intermediate.dense.";
+    gptq.tensors.erase(stem + "weight");
+    gptq.tensors[stem + packed] = {"I32", {1}, std::string(4, '\0')};
+    expect_error(gptq.save(), ErrorCode::kWeightMissing, stem + "weight");
+    gptq.config["quantization_config"] = {{"quant_method", 4}};  // what it says does not matter
+    expect_error(gptq.save(), ErrorCode::kWeightsQuantised, packed);
+  }
 }
 
 TEST_F(Load, ATruncatedFileIsNamed) {
@@ -237,6 +246,27 @@ TEST_F(Load, NonsenseInThePreprocessorNamesFileAndField) {
   EXPECT_FALSE(error_of(copy.save()).has_value());
   copy.preprocessor["resample"] = 0;
   expect_error(copy.save(), ErrorCode::kPreprocessorUnsupported, "resample");
+  ModelCopy qwen("qwen3_vl_small");
+  qwen.preprocessor = {{"image_processor_type", "ViTImageProcessor"},
+                       {"size", 24}};  // 3 x 3 patches
+  expect_error(qwen.save(), ErrorCode::kPreprocessorUnsupported, "image_processor_type");
+}
+
+TEST_F(Load, AGridThatPositionsWereNotTrainedForIsRefusedUnlessAskedFor) {
+  ModelCopy copy("vit_small");
+  const std::int64_t trained = copy.config.at("image_size").get<std::int64_t>();
+  copy.preprocessor["size"] = 2 * trained;
+  const std::string folder = copy.save();
+  const auto encoder = Encoder::open(context_, folder).value();
+  const auto refused = encoder.tokens_for(40, 30, "a.png");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kImageSizeUnsupported) << refused.error().describe();
+  EXPECT_NE(refused.error().message().find("a.png"), std::string::npos);
+  EncoderOptions options;
+  options.positions = PositionMode::kInterpolate;
+  const auto asked = Encoder::open(context_, folder, options).value();
+  const std::int64_t side = 2 * trained / asked.info().patch_size;
+  EXPECT_EQ(asked.tokens_for(40, 30, "a.png").value().grid_h, side);
 }
 
 TEST_F(Load, BrokenAndMissingJsonIsNamed) {
