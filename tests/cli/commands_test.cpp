@@ -156,16 +156,15 @@ TEST_F(Commands, VersionHasCompilerAndLibraries) {
 }
 
 TEST_F(Commands, WrongUsageIsExitCodeTwoWithAnId) {
-  for (const auto& arguments :
-       std::vector<std::vector<std::string>>{{"embed"},
-                                             {"embed", "m", "--nonsense"},
-                                             {"nonsense"},
-                                             {"search"},
-                                             {"--log-level", "loud", "backends"}}) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"embed"}, {"embed", "m", "--nonsense"}, {"nonsense"}, {"search"}}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
-    EXPECT_NE(outcome.err.find("foveal: error FV-180"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("error FV-1803 UsageInvalid"), std::string::npos) << outcome.err;
   }
+  const Outcome loud = run({"--log-level", "loud", "backends"});
+  EXPECT_EQ(loud.code, 2);
+  EXPECT_NE(loud.err.find("error FV-1801 OptionUnknown"), std::string::npos) << loud.err;
   EXPECT_EQ(run({}).code, 2);
   EXPECT_EQ(run({"--help"}).code, 0);
   EXPECT_NE(run({"embed", "--help"}).out.find("FOVEAL_BATCH_TOKENS"), std::string::npos);
