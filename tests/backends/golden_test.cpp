@@ -39,7 +39,9 @@ std::vector<std::int64_t> lengths(const SafetensorsFile& file, std::string_view 
 std::vector<float> floats(const SafetensorsFile& file, std::string_view name) {
   const ConstTensorView view = file.view(*file.find(name));
   std::vector<float> out(static_cast<std::size_t>(view.numel()));
-  std::memcpy(out.data(), view.data, out.size() * 4);
+  if (!out.empty()) {
+    std::memcpy(out.data(), view.data, out.size() * 4);
+  }
   return out;
 }
 
