@@ -91,7 +91,7 @@ Status attend(const AttendArguments& arguments, const io::AttentionCase& c,
       {{"out", wide.view()}, {"lse", std::as_const(lse).view()}}};
   FOVEAL_TRY_STATUS(io::write_tensors(arguments.out, tensors));
   if (!arguments.json) {
-    return print(plan.describe() + (plan.describe().ends_with('\n') ? "" : "\n"));
+    return print(plan.describe());
   }
   Json declined = Json::array();
   for (const Declined& d : plan.declined()) {
@@ -155,7 +155,7 @@ Command add_attend(CLI::App& root) {
   app->add_option("--cpu-isa", arguments->cpu_isa, "auto, generic, avx2, avx512 or amx")
       ->capture_default_str();
   app->add_option("--threads", arguments->threads, "threads; 0: as many as this process may use")
-      ->check(CLI::Range(0, 1024));
+      ->capture_default_str();
   app->add_flag("--json", arguments->json, "print JSON; errors as objects on stderr");
   return {.app = app,
           .run = [arguments](Console& console) { return run_attend(*arguments, console); }};

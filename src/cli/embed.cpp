@@ -310,6 +310,7 @@ Command add_embed(CLI::App& root) {
          "--output", arguments->outputs,
          "pooled,last_hidden_state,hidden_states,hidden_states.N,deepstack,pixel_values or all")
       ->capture_default_str();
+  add_vector_flags(*app, arguments->model);
   add_picture_flags(*app, arguments->model);
   add_compute_flags(*app, arguments->model);
   app->add_option("--batch-tokens", arguments->batch_tokens,

@@ -11,8 +11,6 @@
 namespace foveal::cli {
 namespace {
 
-constexpr int kMaxThreads = 1024;
-
 template <class T>
 void read(const Json& json, const char* key, T& to) {
   if (json.contains(key)) {
@@ -33,13 +31,16 @@ void add_compute_flags(CLI::App& app, ModelArguments& to) {
   app.add_option("--backend", to.backend, "auto, or a name that `foveal backends` lists")
       ->capture_default_str();
   app.add_option("--threads", to.threads, "threads; 0: as many as this process may use")
-      ->check(CLI::Range(0, kMaxThreads));
+      ->capture_default_str();
 }
 
-void add_picture_flags(CLI::App& app, ModelArguments& to) {
+void add_vector_flags(CLI::App& app, ModelArguments& to) {
   app.add_option("--layer", to.layer,
                  "pooled is CLS (else the mean) of hidden_states.N, without final norm");
   app.add_flag("--normalize", to.normalize, "scale pooled to length 1");
+}
+
+void add_picture_flags(CLI::App& app, ModelArguments& to) {
   app.add_option("--resize", to.resize, "torchvision or pillow: whose bytes to give")
       ->capture_default_str();
   app.add_option("--background", to.background,

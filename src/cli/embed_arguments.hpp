@@ -39,7 +39,9 @@ struct ModelArguments {
 
 // The flags that say where and how to compute: --dtype --device --backend --threads.
 void add_compute_flags(CLI::App& app, ModelArguments& to);
-// The flags that decide what a vector means, and limits.
+// What becomes of hidden states: --layer --normalize.
+void add_vector_flags(CLI::App& app, ModelArguments& to);
+// How a picture becomes the tower's input, and limits.
 void add_picture_flags(CLI::App& app, ModelArguments& to);
 
 ContextOptions context_options(const ModelArguments& arguments);

@@ -165,6 +165,15 @@ TEST_F(Commands, WrongUsageIsExitCodeTwoWithAnId) {
   const Outcome loud = run({"--log-level", "loud", "backends"});
   EXPECT_EQ(loud.code, 2);
   EXPECT_NE(loud.err.find("error FV-1801 OptionUnknown"), std::string::npos) << loud.err;
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"attend", "absent", "-o", (folder_ / "x").string(), "--threads", "1025"},
+           {"inspect", model(), "--threads", "-1"}}) {
+    const Outcome threads = run(arguments);
+    EXPECT_EQ(threads.code, 2);
+    EXPECT_NE(threads.err.find("0 (as many as this process may use) to 1024"), std::string::npos)
+        << threads.err;
+  }
+  EXPECT_EQ(run({"inspect", model(), "--layer", "1"}).code, 2) << "a flag without effect";
   EXPECT_EQ(run({}).code, 2);
   EXPECT_EQ(run({"--help"}).code, 0);
   EXPECT_NE(run({"embed", "--help"}).out.find("FOVEAL_BATCH_TOKENS"), std::string::npos);
