@@ -1,0 +1,11 @@
+#include "../../fuzz/model_fuzz.cpp"
+
+#include "fuzz_corpus.hpp"
+
+namespace foveal {
+namespace {
+
+TEST(FuzzCorpus, Replays) { testing::replay_corpus("model", 5, LLVMFuzzerTestOneInput); }
+
+}  // namespace
+}  // namespace foveal
