@@ -5,6 +5,7 @@
 #include "base/guarded.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +15,14 @@ namespace {
 Bytes content_bytes(const LoadedImage& image) {
   const auto* file = std::get_if<std::vector<std::uint8_t>>(&image.content);
   return Bytes(file != nullptr ? static_cast<std::int64_t>(file->size()) : 0);
+}
+
+// What reading the input will take; 0 where it is in memory already or cannot be looked at.
+Bytes bytes_to_read(const ImageInput& input) {
+  std::error_code failed;
+  const bool path = std::holds_alternative<std::monostate>(input.content);
+  const std::uintmax_t size = path ? std::filesystem::file_size(input.name, failed) : 0;
+  return Bytes(failed ? 0 : static_cast<std::int64_t>(size));
 }
 
 Bytes pixel_bytes(const PreparedImage& image) {
@@ -107,14 +116,18 @@ QueuedImage DecodeQueue::make(Ticket ticket, Bytes& held) {
     return {};
   };
   auto prepared = guarded(out.name, [&]() -> Result<PreparedImage> {
+    const auto hold = [&](Bytes need) -> Status {
+      if (!reserve(ticket.index, need - held)) {
+        return Error(ErrorCode::kCancelled,
+                     {{"done", ticket.index}});  // nobody will see it: the queue is going
+      }
+      held = need;
+      return {};
+    };
+    FOVEAL_TRY_STATUS(hold(bytes_to_read(ticket.input)));
     FOVEAL_TRY(LoadedImage loaded, steps_.load(std::move(ticket.input)));
     FOVEAL_TRY_STATUS(within_budget(loaded.tokens.sequence_rows));
-    const Bytes need = content_bytes(loaded) + loaded.decoded;
-    if (!reserve(ticket.index, need)) {
-      return Error(ErrorCode::kCancelled,
-                   {{"done", ticket.index}});  // nobody will see it: the queue is going
-    }
-    held = need;
+    FOVEAL_TRY_STATUS(hold(content_bytes(loaded) + loaded.decoded));
     FOVEAL_TRY(PreparedImage image, steps_.prepare(std::move(loaded)));
     FOVEAL_TRY_STATUS(within_budget(image.tokens.sequence_rows));
     return image;

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -316,6 +319,32 @@ TEST(Engine, DecodingHoldsNoMoreBytesThanItsBudget) {
       .batch_tokens = 10'000, .decode_threads = 8, .in_flight = Bytes(100'000)};
   const Status status = run_engine(names_source(names, at), steps, limits,
                                    [](ImageResult&&) -> Status { return {}; }, {.arena = arena});
+  ASSERT_TRUE(status);
+  EXPECT_LE(peak, 100'000 + 40'000);  // the picture whose turn it is goes ahead in any case
+}
+
+TEST(Engine, FilesBeingReadCountToo) {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("foveal_engine_" + std::to_string(::getpid()));
+  std::ofstream(file, std::ios::binary) << std::string(40'000, 'x');
+  FakeModel model;
+  std::atomic<std::int64_t> held{0};
+  std::atomic<std::int64_t> peak{0};
+  EngineSteps steps = model.steps();
+  steps.load = [&](ImageInput&& input) -> Result<LoadedImage> {
+    FakeModel::raise(peak, held += 40'000);
+    std::this_thread::sleep_for(2ms);
+    held -= 40'000;
+    return model.load(std::move(input));
+  };
+  const std::vector<std::string> names(60, file.string());
+  std::size_t at = 0;
+  Arena arena;
+  const EngineLimits limits{
+      .batch_tokens = 10'000, .decode_threads = 8, .in_flight = Bytes(100'000)};
+  const Status status = run_engine(names_source(names, at), steps, limits,
+                                   [](ImageResult&&) -> Status { return {}; }, {.arena = arena});
+  std::filesystem::remove(file);
   ASSERT_TRUE(status);
   EXPECT_LE(peak, 100'000 + 40'000);  // the picture whose turn it is goes ahead in any case
 }
