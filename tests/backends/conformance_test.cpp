@@ -178,6 +178,31 @@ TEST_P(Conformance, LongSequence) {
          .options = o});
 }
 
+// With scale 0 and two keys the result is the mean of two values, exact in float32: half of them
+// are ties.
+TEST_P(Conformance, OutputsAreRoundedToNearestEven) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    Case c{.heads = {.num_heads = 2, .head_dim = 64},
+           .q_lens = std::vector<std::int64_t>(20, 2),
+           .dtype = dtype};
+    c.options.softmax_scale = 0.0F;
+    const Inputs in(c);
+    const Outputs got = run(in);
+    for (std::int64_t row = 0; row < 40; ++row) {
+      const std::int64_t first = row / 2 * 2;
+      for (std::int64_t h = 0; h < 2; ++h) {
+        for (std::int64_t d = 0; d < 64; ++d) {
+          const float mean = 0.5F * (read(in.v(), at(in.v(), first, h, d)) +
+                                     read(in.v(), at(in.v(), first + 1, h, d)));
+          const float want =
+              dtype == DType::kBF16 ? bf16_to_f32(f32_to_bf16(mean)) : f16_to_f32(f32_to_f16(mean));
+          ASSERT_EQ(got.out(row, h, d), want) << dtype_name(dtype) << ", mean " << mean;
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, Conformance, testing::ValuesIn(providers()), provider_name);
 
 }  // namespace
