@@ -10,7 +10,6 @@
 #include "runtime/load_image.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <mutex>
 #include <utility>
 
@@ -183,8 +182,7 @@ Status Encoder::embed(const Source& source, const EmbedOptions& options, const S
   ForwardRequest request{.outputs = {}, .layer = options.layer, .normalize = options.normalize};
   FOVEAL_TRY(request.outputs, expand_outputs(options.outputs, known));
   FOVEAL_TRY_STATUS(check_layer(options.layer, known));
-  FOVEAL_TRY_STATUS(check_count("batch_tokens", options.batch_tokens, 1,
-                                std::numeric_limits<std::int32_t>::max()));
+  FOVEAL_TRY_STATUS(check_count("batch_tokens", options.batch_tokens, 1, PackedSeqs::kMaxTokens));
   FOVEAL_TRY_STATUS(check_count("decode_threads", options.decode_threads, 0, kMaxDecodeThreads));
   const EngineLimits limits{
       .batch_tokens = options.batch_tokens,

@@ -8,7 +8,7 @@
 namespace foveal {
 namespace {
 
-constexpr std::int64_t kMaxTokens = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxTokens = PackedSeqs::kMaxTokens;
 
 // Windows of one frame of gh x gw merged cells, whose first cell has the number `base`.
 struct WindowWalk {

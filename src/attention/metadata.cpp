@@ -10,9 +10,6 @@
 namespace foveal {
 namespace {
 
-constexpr std::int64_t kMaxTokens =
-    std::numeric_limits<std::int32_t>::max();  // cu_seqlens is int32
-
 template <class Int>
 Int load(const ConstTensorView& view, std::int64_t i) {
   Int value = 0;

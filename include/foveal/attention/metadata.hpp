@@ -24,6 +24,9 @@ struct Sequence {
 // Lengths of B packed sequences. B = 0, T = 0 and empty sequences are valid. Copies share the data.
 class PackedSeqs {
  public:
+  // Of all sequences together: cu_seqlens is int32.
+  static constexpr std::int64_t kMaxTokens = 0x7FFFFFFF;
+
   // No sequence at all.
   PackedSeqs();
 
