@@ -8,13 +8,15 @@ PYTHON is one with torch, torchvision, transformers, pillow and numpy. Both side
 files: read, decode, resize, normalise, forward, pooled. transformers runs in this process, already imported and
 warm, in batches of 8; foveal is a program, so its start is taken out by timing two runs of different length.
 Rounds interleave the two; a ratio is formed in each round and the median of the ratios counts, so a machine that
-slows down meanwhile slows both. Also given: foveal's whole job against torch's forward alone.
+slows down meanwhile slows both. Also given: foveal's whole job against torch's forward alone, and both jobs in CPU seconds a picture,
+which other work on the machine hardly disturbs (quote that with --threads 1: waiting threads may burn time).
 """
 import argparse
 import glob
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -48,8 +50,8 @@ class Peer:
         return white.convert("RGB")
 
     def run(self, files):
-        """-> (seconds of the whole job, seconds of the forward passes)."""
-        start, forward = time.perf_counter(), 0.0
+        """-> (seconds of the whole job, seconds of the forward passes, CPU seconds of the whole job)."""
+        start, cpu, forward = time.perf_counter(), time.process_time(), 0.0
         with torch.inference_mode():
             for at in range(0, len(files), BATCH):
                 pictures = [self.load(path) for path in files[at : at + BATCH]]
@@ -57,17 +59,23 @@ class Peer:
                 before = time.perf_counter()
                 self.model(pixels).last_hidden_state[:, 0].float().numpy()
                 forward += time.perf_counter() - before
-        return time.perf_counter() - start, forward
+        return time.perf_counter() - start, forward, time.process_time() - cpu
+
+
+def children_cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def foveal_seconds(args, files):
+    """-> (wall seconds, CPU seconds)."""
     with tempfile.TemporaryDirectory() as folder:
         command = [args.foveal, "embed", args.model, "-", "-o", os.path.join(folder, "out.safetensors"), "--dtype",
                    args.dtype, "--threads", str(args.threads), "--background", "FFFFFF"]
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), children_cpu()
         subprocess.run(command, input="\n".join(files), text=True, check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
-        return time.perf_counter() - start
+        return time.perf_counter() - start, children_cpu() - cpu
 
 
 def summary(values):
@@ -92,12 +100,13 @@ def main():
     peer.run(files[:BATCH])
     foveal_seconds(args, files[:SHORT])
 
-    ours, whole, forward, starts = [], [], [], []
+    ours, whole, forward, starts, cpu_ratios = [], [], [], [], []
     for _ in range(args.rounds):
-        short = foveal_seconds(args, files[:SHORT])
-        long = foveal_seconds(args, files)
+        short, short_cpu = foveal_seconds(args, files[:SHORT])
+        long, long_cpu = foveal_seconds(args, files)
         per_picture = (long - short) / (len(files) - SHORT)
-        peer_whole, peer_forward = peer.run(files)
+        peer_whole, peer_forward, peer_cpu = peer.run(files)
+        cpu_ratios.append(peer_cpu / len(files) / ((long_cpu - short_cpu) / (len(files) - SHORT)))
         ours.append(1 / per_picture)
         whole.append(len(files) / peer_whole)
         forward.append(len(files) / peer_forward)
@@ -111,6 +120,7 @@ def main():
                                 "transformers, forward alone": summary(forward)},
         "foveal_start_seconds": summary(starts),
         "ratio whole/whole": summary([a / b for a, b in zip(ours, whole)]),
+        "ratio in CPU seconds": summary(cpu_ratios),
         "ratio whole/forward alone": summary([a / b for a, b in zip(ours, forward)]),
     }
     for name in ("cpu", "threads", "dtype", "foveal", "torch", "transformers", "pictures", "rounds"):
@@ -118,7 +128,7 @@ def main():
     for name, value in result["pictures_per_second"].items():
         print(f"{name:28s} {value['median']:7.2f} pictures/s   ({value['lowest']:.2f} to {value['highest']:.2f})")
     print(f"foveal's start               {result['foveal_start_seconds']['median']:7.2f} s")
-    for name in ("ratio whole/whole", "ratio whole/forward alone"):
+    for name in ("ratio whole/whole", "ratio whole/forward alone", "ratio in CPU seconds"):
         print(f"{name:28s} {result[name]['median']:7.2f}              "
               f"({result[name]['lowest']:.2f} to {result[name]['highest']:.2f})")
     if args.json:

@@ -10,6 +10,8 @@ function(run)
   set(output "${out}" PARENT_SCOPE)
 endfunction()
 
+# The generator that built us: a bare machine has no make, which is what cmake would look for.
+set(ENV{CMAKE_GENERATOR} Ninja)
 file(REMOVE_RECURSE "${WORK}")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --component development --prefix "${WORK}/first")
 file(RENAME "${WORK}/first" "${WORK}/moved")
