@@ -49,9 +49,10 @@ TEST(RealWeights, EqualOnnxRuntimeWithinTolerance) {
     for (std::int64_t i = 0; i < width; ++i) {
       largest = std::max(largest, std::abs(static_cast<double>(want.as<float>()[i])));
     }
-    // The bound for the final, normalised state; hidden states reach 10 and more, so theirs
-    // is relative to the largest value, with the same digits.
-    const double bound = 1e-4 * std::max(1.0, largest);
+    // What is promised of the final, normalised state (2.5e-5 when the golden was made); hidden
+    // states reach 10 and more, so theirs is relative to the largest value, with the same digits.
+    const bool last = output.name == "last_hidden_state";
+    const double bound = 1e-4 * (last ? 1.0 : std::max(1.0, largest));
     for (std::int64_t i = 0; i < width; ++i) {
       ASSERT_NEAR(output.values[static_cast<std::size_t>(i)], want.as<float>()[i], bound)
           << output.name << " column " << i;
