@@ -103,6 +103,7 @@ struct Encoder::State {
     FOVEAL_TRY(LoadedHeader header, load_image(std::move(input), options.decode.limits));
     FOVEAL_TRY(header.image.tokens,
                model.tokens_for(header.size.height, header.size.width, header.image.name));
+    header.image.resized = model.resized_size(header.size);
     return std::move(header.image);
   }
 
@@ -110,11 +111,7 @@ struct Encoder::State {
     DecodeOptions decode = options.decode;
     decode.fast_jpeg_target.reset();
     if (options.fast_jpeg == FastJpeg::kYes) {
-      // What the tower sees. A crop after the resize makes this a little less than the resized
-      // picture, which the decoder's factor of two covers.
-      const std::int64_t patch = model.info().patch_size;
-      decode.fast_jpeg_target = ImageSize{.height = static_cast<int>(loaded.tokens.grid_h * patch),
-                                          .width = static_cast<int>(loaded.tokens.grid_w * patch)};
+      decode.fast_jpeg_target = loaded.resized;
     }
     const std::string name = loaded.name;
     FOVEAL_TRY(const Image image, decode_loaded(std::move(loaded), decode));

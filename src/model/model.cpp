@@ -180,6 +180,14 @@ Result<ImageTokens> Model::tokens_for(int height, int width, std::string_view na
   return out;
 }
 
+std::optional<ImageSize> Model::resized_size(ImageSize size) const {
+  const TowerSpec& spec = state_->spec;
+  const auto plan = plan_size(spec.preprocess, spec.patch.geometry, size, state_->options.resize,
+                              "picture", spec.family);
+  const bool resizes = plan && spec.preprocess.rule != SizeRule::kKeep;
+  return resizes ? std::optional(plan->resized) : std::nullopt;
+}
+
 Result<PreparedImage> Model::prepare(const Image& image, std::string_view name) const {
   const TowerSpec& spec = state_->spec;
   PreparedImage out;

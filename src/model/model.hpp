@@ -51,6 +51,8 @@ class Model {
   const ModelInfo& info() const;
   // height, width: pixels after EXIF orientation. Cheap; reads no pixels.
   Result<ImageTokens> tokens_for(int height, int width, std::string_view name) const;
+  // What prepare() resizes a picture of this size to, before any crop; nullopt where it does not.
+  std::optional<ImageSize> resized_size(ImageSize size) const;
   // Resize and crop as the preprocessor says.
   Result<PreparedImage> prepare(const Image& image, std::string_view name) const;
   // One packed forward over the batch. results[i].outputs are filled for images[i].

@@ -29,6 +29,8 @@ struct LoadedImage {
   std::variant<std::vector<std::uint8_t> /*a file*/, Image> content;
   Bytes decoded;  // what the pixels will take
   ImageTokens tokens;
+  // What the model will resize it to; absent: it keeps its size.
+  std::optional<ImageSize> resized{};
 };
 
 // What the engine needs of a model. Each may be called from many threads at once, forward from one

@@ -10,7 +10,7 @@
 namespace foveal {
 
 struct LoadedHeader {
-  LoadedImage image;  // tokens are the model's to fill in
+  LoadedImage image;  // tokens and resized are the model's to fill in
   ImageSize size;     // after orientation
 };
 

@@ -269,6 +269,26 @@ TEST_F(Load, AGridThatPositionsWereNotTrainedForIsRefusedUnlessAskedFor) {
   EXPECT_EQ(asked.tokens_for(40, 30, "a.png").value().grid_h, side);
 }
 
+TEST_F(Load, AFastJpegIsNotScaledWherePicturesKeepTheirSize) {
+  ModelCopy copy("vit_small");
+  copy.preprocessor["do_resize"] = false;
+  copy.preprocessor["do_center_crop"] = true;
+  copy.preprocessor["crop_size"] = 48;  // of 224 x 224: half the scale would be another part of it
+  const std::string folder = copy.save();
+  const auto picture = testing::golden_models() / "qwen2_5_vl_bf16_sharded" / "inputs" / "a.jpg";
+  const auto pixels = [&](FastJpeg fast) {
+    EncoderOptions options;
+    options.fast_jpeg = fast;
+    const auto encoder = Encoder::open(context_, folder, options).value();
+    return encoder.embed({{.name = picture.string(), .content = {}}}, {.outputs = {"pixel_values"}})
+        .value()
+        .at(0)
+        .outputs.at(0)
+        .values;
+  };
+  EXPECT_TRUE(pixels(FastJpeg::kYes) == pixels(FastJpeg::kNo));
+}
+
 TEST_F(Load, BrokenAndMissingJsonIsNamed) {
   const ModelCopy copy("vit_small");
   const std::string folder = copy.save();
