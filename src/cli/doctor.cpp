@@ -92,8 +92,8 @@ Finding cache_finding() {
   const fs::path folder = hub_cache_folder();
   std::error_code failed;
   std::int64_t models = 0;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) {
-    models += entry.path().filename().string().starts_with("models--") ? 1 : 0;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    models += it->path().filename().string().starts_with("models--") ? 1 : 0;
   }
   if (models > 0) {
     return {.what = "model cache",

@@ -27,10 +27,10 @@ std::vector<std::string> split(const std::string& pattern) {
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
-  std::error_code ignored;  // a folder that cannot be read matches nothing
-  for (const auto& entry :
-       fs::directory_iterator(folder.empty() ? fs::path(".") : folder, ignored)) {
-    names.push_back(entry.path().filename().string());
+  std::error_code failed;  // a folder that cannot be read matches nothing
+  for (fs::directory_iterator it(folder.empty() ? fs::path(".") : folder, failed), end;
+       !failed && it != end; it.increment(failed)) {
+    names.push_back(it->path().filename().string());
   }
   return names;
 }

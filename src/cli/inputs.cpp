@@ -21,7 +21,10 @@ constexpr std::array<std::string_view, 20> kEndings{
 
 void walk(const fs::path& folder, std::vector<std::string>& out) {
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) {
+  // Stepped by hand: a loop over the range would throw where the folder fails half-way.
+  for (fs::directory_iterator it(folder, failed); !failed && it != fs::directory_iterator();
+       it.increment(failed)) {
+    const fs::directory_entry& entry = *it;
     const std::string name = entry.path().filename().string();
     if (name.starts_with('.')) {
       continue;

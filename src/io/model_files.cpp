@@ -9,8 +9,10 @@ namespace foveal::io {
 
 Result<std::vector<TensorSummary>> list_tensors(const std::filesystem::path& folder) {
   std::vector<TensorSummary> out;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+  std::error_code failed;
+  for (std::filesystem::directory_iterator it(folder, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    const std::filesystem::directory_entry& entry = *it;
     if (entry.path().extension() != ".safetensors") {
       continue;
     }

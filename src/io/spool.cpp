@@ -23,10 +23,12 @@ void clear(const std::filesystem::path& folder, bool journal_too) {
   if (journal_too) {  // first: rows without a journal are known to be left over
     std::filesystem::remove(folder / kJournal, ignored);
   }
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
+  std::error_code failed;
+  for (std::filesystem::directory_iterator it(folder, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    const std::string name = it->path().filename().string();
     if (name.starts_with(kColumn) || name.starts_with(kAssembled)) {
-      std::filesystem::remove(entry.path(), ignored);
+      std::filesystem::remove(it->path(), ignored);
     }
   }
 }
