@@ -57,7 +57,7 @@ THIRD_PARTY = {
     "src/catalogue": r"nlohmann/json(_fwd)?\.hpp",
     "src/cli": r"nlohmann/json(_fwd)?\.hpp|CLI/\w+\.hpp|jpeglib\.h|png\.h|webp/\w+\.h|zlib\.h",
     "tests": r"gtest/gtest\.h|gmock/gmock\.h|nlohmann/json(_fwd)?\.hpp|jpeglib\.h|png\.h|webp/\w+\.h|zlib\.h",
-    "fuzz": r"gtest/gtest\.h",
+    "fuzz": r"gtest/gtest\.h|nlohmann/json(_fwd)?\.hpp",
 }
 # System headers. POSIX and the like belong where the machine is met: files, processes, the terminal.
 POSIX = r"(sys|linux|asm)/\w+\.h|fcntl\.h|unistd\.h|spawn\.h|signal\.h|pthread\.h|sched\.h|dirent\.h|fnmatch\.h|glob\.h|termios\.h|poll\.h"
