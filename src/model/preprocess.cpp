@@ -150,7 +150,10 @@ Status read_smart_size(const Config& config, std::string_view family, const Patc
   std::int64_t max_pixels = 28 * 28 * 1280;
   if (config.has("size")) {
     FOVEAL_TRY(const Config size, config.child("size"));
-    if (size.has("shortest_edge") != size.has("longest_edge")) {
+    // Files of Qwen2-VL repeat min_pixels and max_pixels in here; those beside it count.
+    const bool least = size.has("shortest_edge") || config.has("min_pixels");
+    const bool most = size.has("longest_edge") || config.has("max_pixels");
+    if (!least || !most) {
       return config.bad("size", "both \"shortest_edge\" and \"longest_edge\" (areas in pixels)");
     }
     FOVEAL_TRY(min_pixels, size.integer("shortest_edge", min_pixels, kArea));

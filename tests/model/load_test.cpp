@@ -238,6 +238,12 @@ TEST_F(Load, NonsenseInThePreprocessorNamesFileAndField) {
       },
       "size");
   expect_config_error(
+      "qwen3_vl_small",
+      [](ModelCopy& m) {
+        m.preprocessor["size"] = {{"height", 64}, {"width", 64}};  // was ignored without a word
+      },
+      "size");
+  expect_config_error(
       "qwen3_vl_small", [](ModelCopy& m) { m.preprocessor["min_pixels"] = 1 << 20; }, "min_pixels");
   ModelCopy copy("vit_small");
   copy.preprocessor["image_processor_type"] = "VivitImageProcessor";
@@ -311,6 +317,40 @@ TEST_F(Load, BrokenAndMissingJsonIsNamed) {
   expect_error(folder, ErrorCode::kModelFileMissing, "config.json");
 }
 
+TEST_F(Load, JsonThatIsNoReasonableFileIsRefusedAtOnce) {
+  constexpr int kRounds = 4;
+  for (const char* name : {"config.json", "preprocessor_config.json"}) {
+    for (int round = 0; round < kRounds; ++round) {
+      const ModelCopy copy("vit_small");
+      const std::string folder = copy.save();
+      const auto path = copy / name;
+      std::filesystem::remove(path);
+      if (round == 0) {
+        ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);  // without a writer: opening it would wait
+      } else if (round == 1) {
+        std::filesystem::create_directory(path);
+      } else if (round == 2) {
+        std::filesystem::create_symlink("/dev/zero", path);
+      } else {
+        write_text(path, "{}");
+        std::filesystem::resize_file(path, std::uintmax_t{1} << 40);  // sparse
+      }
+      expect_error(folder, ErrorCode::kJsonInvalid, name);
+    }
+  }
+}
+
+TEST_F(Load, TheReasonWhyJsonIsInvalidStaysShort) {
+  const ModelCopy copy("vit_small");
+  const std::string folder = copy.save();
+  constexpr std::size_t kDigits = 100'000;  // a number that overflows: the parser quotes it
+  write_text(copy / "config.json", "{\"hidden_size\": " + std::string(kDigits, '9') + "}");
+  const auto error = error_of(folder);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code(), ErrorCode::kJsonInvalid);
+  EXPECT_LT(error->message().size(), 1000U);
+}
+
 TEST_F(Load, UnknownFamiliesAreNamedWithTheKnownOnes) {
   ModelCopy copy("vit_small");
   copy.config["model_type"] = "resnet";
@@ -375,6 +415,32 @@ TEST_F(Load, ModelsAreFoundInTheHubCache) {
   }
   EXPECT_EQ(error_of("org/tiny")->code(), ErrorCode::kModelNotFound)
       << "without a cache only folders are models";
+}
+
+TEST_F(Load, ARefOfTheHubCacheLeadsNowhereElse) {
+  TempFolder cache;
+  const ModelCopy copy("vit_small");
+  const std::string elsewhere = copy.save();
+  const auto repo = cache / "models--org--tiny";
+  std::filesystem::create_directories(repo / "refs");
+  std::filesystem::create_directories(repo / "snapshots");
+  write_text(repo / "refs" / "absolute", elsewhere);
+  write_text(repo / "refs" / "upward", "..");
+  std::filesystem::create_symlink(elsewhere, cache / "linked");
+  write_text(repo / "refs" / "relative", "../../linked");
+  write_text(repo / "refs" / "long", std::string(1 << 20, 'a'));
+  ASSERT_EQ(::mkfifo((repo / "refs" / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", repo / "refs" / "endless");
+  write_text(cache / "outside", elsewhere);
+  const std::string outside = "org/tiny@" + (cache / "outside").string();
+  for (const std::string& model : {std::string("org/tiny@absolute"), std::string("org/tiny@upward"),
+                                   std::string("org/tiny@relative"), std::string("org/tiny@long"),
+                                   std::string("org/tiny@pipe"), std::string("org/tiny@endless"),
+                                   std::string("org/tiny@"), outside}) {
+    const auto error = error_of(model, cache.path().string());
+    ASSERT_TRUE(error.has_value()) << model;
+    EXPECT_EQ(error->code(), ErrorCode::kModelNotFound) << model;
+  }
 }
 
 TEST_F(Load, TheSameWeightsLoadUnderEveryPrefix) {

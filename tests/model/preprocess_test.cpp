@@ -49,6 +49,10 @@ TEST(SmartResize, OldAreaKeysWinOverSize) {
       ProcessorClass::kQwen2Vl, kQwen);
   EXPECT_EQ(both.min_pixels, 784);
   EXPECT_EQ(both.max_pixels, 1568);
+  const PreprocessSpec repeated =
+      read(R"({"min_pixels":784,"max_pixels":1568,"size":{"min_pixels":1,"max_pixels":2}})",
+           ProcessorClass::kQwen2Vl, kQwen);
+  EXPECT_EQ(repeated.max_pixels, 1568);
   const PreprocessSpec none = read("{}", ProcessorClass::kQwen2Vl, kQwen);
   EXPECT_EQ(none.min_pixels, 3136);
   EXPECT_EQ(none.max_pixels, 1003520);
