@@ -18,9 +18,14 @@ while IFS= read -r target; do
   if [ -d "fuzz/corpus/$name" ]; then
     seeds=("fuzz/corpus/$name")
   fi
-  echo "    $name: $seconds s, seeds: ${seeds[*]:-none}"
-  "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=0 \
-    -artifact_prefix="$build/crashes/$name-" "$work" "${seeds[@]}" </dev/null
+  log=$build/$name.log
+  "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$build/crashes/$name-" \
+    "$work" "${seeds[@]}" >"$log" 2>&1 </dev/null || {
+    tail -n 40 "$log" >&2
+    echo "fuzz target $name failed; the input is in $build/crashes, the whole output in $log" >&2
+    exit 1
+  }
+  echo "    $name: $(grep -oE 'Done [0-9]+ runs' "$log"), seeds: ${seeds[*]:-none}"
 done < <(find "$build" -type f -name 'fuzz_*' -perm -u+x | sort)
 if [ "$found" -eq 0 ]; then
   echo "no fuzz target in $build" >&2
