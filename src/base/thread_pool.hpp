@@ -17,7 +17,8 @@ namespace foveal {
 
 class ThreadPool {
  public:
-  // threads >= 1 counts the calling thread: ThreadPool(1) starts none. Fewer where the system gives no more.
+  // threads >= 1 counts the calling thread: ThreadPool(1) starts none. Fewer where the system gives
+  // no more.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
