@@ -108,8 +108,9 @@ struct EmbedOptions {
   std::optional<std::int64_t>
       layer{};  // `pooled` is then CLS (or the mean) of hidden_states.N, without final norm
   Normalize normalize = Normalize::kNo;
-  std::int64_t batch_tokens =
-      8192;                // rows of one forward; a larger picture alone is ImageOverBudget
+  // Rows of one forward pass. Given: a picture that alone makes more is ImageOverBudget. Absent:
+  // 8192, and a larger picture has a pass of its own.
+  std::optional<std::int64_t> batch_tokens{};
   int decode_threads = 0;  // 0: chosen from the context's threads
 };
 

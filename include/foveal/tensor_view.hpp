@@ -34,9 +34,6 @@ enum class DType : std::uint8_t {
 
 std::string_view dtype_name(DType dtype);  // "f32", "bf16", "i64" ...
 Bytes dtype_size(DType dtype);
-constexpr bool is_float(DType d) {
-  return d <= DType::kBF16 || d == DType::kF8;
-}
 
 enum class DeviceKind : std::uint8_t { kCpu, kCuda };
 struct Device {

@@ -179,10 +179,12 @@ Status Encoder::embed(const Source& source, const EmbedOptions& options, const S
   ForwardRequest request{.outputs = {}, .layer = options.layer, .normalize = options.normalize};
   FOVEAL_TRY(request.outputs, expand_outputs(options.outputs, known));
   FOVEAL_TRY_STATUS(check_layer(options.layer, known));
-  FOVEAL_TRY_STATUS(check_count("batch_tokens", options.batch_tokens, 1, PackedSeqs::kMaxTokens));
+  const std::int64_t batch_tokens = options.batch_tokens.value_or(EngineLimits{}.batch_tokens);
+  FOVEAL_TRY_STATUS(check_count("batch_tokens", batch_tokens, 1, PackedSeqs::kMaxTokens));
   FOVEAL_TRY_STATUS(check_count("decode_threads", options.decode_threads, 0, kMaxDecodeThreads));
   const EngineLimits limits{
-      .batch_tokens = options.batch_tokens,
+      .batch_tokens = batch_tokens,
+      .oversize = options.batch_tokens ? Oversize::kRefuse : Oversize::kAlone,
       // As many as compute: they sleep while the queue is full, and where decoding is the
       // bottleneck they are it.
       .decode_threads = options.decode_threads > 0

@@ -314,9 +314,9 @@ Command add_embed(CLI::App& root) {
   add_picture_flags(*app, arguments->model);
   add_compute_flags(*app, arguments->model);
   app->add_option("--batch-tokens", arguments->batch_tokens,
-                  "rows of one forward pass: bounds the memory")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+                  "rows of one forward pass, bounds the memory; a larger picture is refused "
+                  "(without the flag: 8192, and a larger picture runs alone)")
+      ->check(CLI::PositiveNumber);
   app->add_option("--on-error", arguments->on_error,
                   "skip: go on without the picture; stop: end the run")
       ->capture_default_str();

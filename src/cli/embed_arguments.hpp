@@ -57,7 +57,7 @@ struct EmbedArguments {
   std::vector<std::string> inputs;
   std::string out;
   std::string outputs = "pooled";  // comma-separated
-  std::int64_t batch_tokens = EmbedOptions{}.batch_tokens;
+  std::optional<std::int64_t> batch_tokens{};
   std::string on_error = "skip";
   std::string progress = "auto";
   bool resume = false;

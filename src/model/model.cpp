@@ -1,11 +1,9 @@
 #include "model/model.hpp"
 
-#include "base/sha256.hpp"
 #include "image/geometry.hpp"
 #include "model/families/families.hpp"
+#include "model/fingerprint.hpp"
 #include "model/forward.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -52,22 +50,6 @@ std::string weight_prefix(const TowerSpec& spec, const WeightFiles& files) {
 
 std::string dtypes_text(const std::set<DType>& dtypes) {
   return dtypes.size() == 1 ? std::string(dtype_name(*dtypes.begin())) : "mixed";
-}
-
-// Name, shape, dtype and a digest of the first 64 KiB of every used tensor: enough to tell two
-// checkpoints apart without reading all of a large one.
-std::string weights_digest(const WeightFiles& files, const std::set<std::string>& used) {
-  constexpr std::int64_t kSample = 64 << 10;
-  Sha256 digest;
-  for (const std::string& name : used) {
-    const auto found = files.find(name);
-    const ConstTensorView view = found.file->view(*found.entry);
-    const std::string head = name + found.entry->shape.text() + found.entry->dtype_text;
-    digest.update(std::string_view(head));
-    const std::int64_t bytes = std::min(kSample, view.numel() * dtype_size(view.dtype).v);
-    digest.update(std::span(view.as<std::byte>(), static_cast<std::size_t>(bytes)));
-  }
-  return digest.finish_hex();
 }
 
 }  // namespace
@@ -218,11 +200,7 @@ Status Model::forward(std::span<const PreparedImage> images, const ForwardReques
 
 std::string Model::content_fingerprint() const {
   std::call_once(state_->fingerprint_once, [this] {
-    nlohmann::json out;
-    out["family"] = state_->info.family;
-    out["weights"] = weights_digest(state_->files, state_->used_tensors);
-    out["preprocess"] = nlohmann::json::parse(to_json(state_->spec.preprocess));
-    state_->fingerprint = out.dump();
+    state_->fingerprint = model_fingerprint(state_->spec, state_->files, state_->used_tensors);
   });
   return state_->fingerprint;
 }

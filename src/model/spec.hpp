@@ -36,6 +36,7 @@ struct NormSpec {
 struct PatchSpec {
   PatchGeometry geometry;
   LinearSpec projection;  // weight (hidden, 3, [temporal,] patch, patch)
+  int weight_rank = 4;    // 5 for a Conv3d, whatever its temporal size
 };
 
 struct PositionSpec {

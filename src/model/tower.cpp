@@ -129,7 +129,7 @@ struct Loading {
   Result<ops::LinearWeights> patch() {
     const PatchGeometry& g = spec.patch.geometry;
     const std::int64_t p = g.patch_size;
-    const bool temporal = g.temporal_patch_size > 1;
+    const bool temporal = spec.patch.weight_rank == 5;
     const Shape shape = temporal ? Shape{spec.hidden_size, 3, g.temporal_patch_size, p, p}
                                  : Shape{spec.hidden_size, 3, p, p};
     const LinearSpec& s = spec.patch.projection;

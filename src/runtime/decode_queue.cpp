@@ -109,7 +109,7 @@ std::optional<DecodeQueue::Ticket> DecodeQueue::take() {
 QueuedImage DecodeQueue::make(Ticket ticket, Bytes& held) {
   QueuedImage out{ticket.index, ticket.input.name, PreparedImage{}};
   const auto within_budget = [&](std::int64_t rows) -> Status {
-    if (rows > limits_.batch_tokens) {
+    if (rows > limits_.batch_tokens && limits_.oversize == Oversize::kRefuse) {
       return Error(ErrorCode::kImageOverBudget,
                    {{"file", out.name}, {"tokens", rows}, {"limit", limits_.batch_tokens}});
     }

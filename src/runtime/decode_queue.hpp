@@ -42,8 +42,13 @@ struct EngineSteps {
   std::function<Status(std::span<const PreparedImage>, Arena&, std::span<ImageResult>)> forward;
 };
 
+enum class Oversize : std::uint8_t { kRefuse, kAlone };  // a picture of more rows than a batch
+
 struct EngineLimits {
-  std::int64_t batch_tokens = 8192;  // rows of one forward
+  // Rows of one forward. 32 pictures of 256 patches: enough for the matrix products, some 100 MB of
+  // scratch.
+  std::int64_t batch_tokens = 8192;
+  Oversize oversize = Oversize::kRefuse;
   int decode_threads = 1;
   // Files, pixels and prepared pictures on their way. Seven photos of 12 million pixels; the
   // picture whose turn it is goes ahead in any case, so one of any size gets through.

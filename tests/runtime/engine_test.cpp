@@ -179,6 +179,20 @@ TEST(Engine, CutsBatchesWhereTheNextPictureWouldExceedTheBudget) {
   EXPECT_EQ(model.batches, want);
 }
 
+TEST(Engine, APictureLargerThanTheBudgetRunsAloneUnlessTheBudgetIsTheUsers) {
+  FakeModel model;
+  const std::vector<std::string> names{"4", "25", "4", "30"};
+  const Outcome r = run(model, names, {.batch_tokens = 10, .oversize = Oversize::kAlone});
+  ASSERT_TRUE(r.status) << r.status.error().describe();
+  const std::vector<std::vector<std::string>> want{{"4"}, {"25"}, {"4"}, {"30"}};
+  EXPECT_EQ(model.batches, want);
+  const Outcome refused = run(model, names, {.batch_tokens = 10});
+  ASSERT_TRUE(refused.status) << refused.status.error().describe();
+  ASSERT_TRUE(refused.results.at(1).error.has_value());
+  EXPECT_EQ(refused.results[1].error->code(), ErrorCode::kImageOverBudget);
+  EXPECT_FALSE(refused.results[2].error.has_value());
+}
+
 TEST(Engine, ResultsComeInInputOrderWithAnyNumberOfThreads) {
   const std::vector<std::string> names = random_names(400, 7);
   std::vector<std::vector<std::string>> batches;

@@ -7,9 +7,10 @@
 #include "base/thread_pool.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
-#include <vector>
+#include <memory>
 
 namespace foveal::reference {
 namespace {
@@ -46,6 +47,11 @@ std::int64_t at(const View& t, std::int64_t row, std::int64_t head) {
   return row * t.strides[0].v + head * t.strides[1].v;
 }
 
+struct Lanes {
+  std::int64_t count = 0;
+  std::int64_t scores = 0;  // doubles a lane
+};
+
 struct Call {
   const AttentionProblem& problem;
   const QkvView& in;
@@ -67,7 +73,7 @@ void write_lse(const Call& call, std::int64_t row, std::int64_t head, double val
 
 // Query i of sequence b, one head. `scores` has room for the keys of the sequence.
 void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t head,
-                std::vector<double>& scores) {
+                double* scores) {
   const AttentionProblem& p = call.problem;
   const Sequence q = p.q_seqs[b];
   const Sequence k = p.k_seqs[b];
@@ -102,7 +108,7 @@ void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t h
       const ConstTensorView& bias = *call.in.bias;
       logit += load(bias, head * bias.strides[0].v + i * bias.strides[1].v + j);
     }
-    scores[static_cast<std::size_t>(j)] = logit;
+    scores[j] = logit;
     max = std::max(max, logit);
   }
   const double sink = p.options.sinks ? load(*call.in.sinks, head) : kNone;
@@ -111,7 +117,7 @@ void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t h
 
   double sum = std::exp(sink - shift);
   for (std::int64_t j = first; j < last; ++j) {
-    double& s = scores[static_cast<std::size_t>(j)];
+    double& s = scores[j];
     s = std::exp(s - shift);
     sum += s;
   }
@@ -123,8 +129,7 @@ void attend_row(const Call& call, std::int64_t b, std::int64_t i, std::int64_t h
   for (std::int64_t d = 0; d < p.heads.v_head_dim; ++d) {
     double acc = 0;
     for (std::int64_t j = first; j < last; ++j) {
-      acc += scores[static_cast<std::size_t>(j)] *
-             load(call.in.v, at(call.in.v, k.begin.v + j, kv_head) + d);
+      acc += scores[j] * load(call.in.v, at(call.in.v, k.begin.v + j, kv_head) + d);
     }
     store(call.out.out, at(call.out.out, q.begin.v + i, head) + d, acc / sum);
   }
@@ -137,30 +142,36 @@ Reason decline(const AttentionProblem& problem, const Machine& /*machine*/) {
                                                  : "it runs on the CPU, the tensors are on a GPU";
 }
 
-Result<BackendPlan> plan(const AttentionProblem& /*problem*/, const Machine& /*machine*/) {
-  return BackendPlan{.instance = "double", .workspace = Bytes(0), .note = "", .state = nullptr};
+// A lane is a thread with a row of scores of its own, linear in the longest sequence.
+Result<BackendPlan> plan(const AttentionProblem& problem, const Machine& machine) {
+  auto state = std::make_shared<Lanes>();
+  const std::int64_t tasks = problem.q_seqs.size() * problem.heads.num_heads;
+  state->count = std::min<std::int64_t>(std::max(machine.threads, 1), tasks);
+  state->scores = problem.k_seqs.max_seqlen().v;
+  const Bytes workspace(state->count * state->scores * static_cast<std::int64_t>(sizeof(double)));
+  return BackendPlan{
+      .instance = "double", .workspace = workspace, .note = "", .state = std::move(state)};
 }
 
-Status run(const BackendPlan& /*plan*/, const AttentionProblem& problem, const QkvView& in,
-           const OutView& out, Workspace /*workspace*/, StreamRef stream) {
+Status run(const BackendPlan& plan, const AttentionProblem& problem, const QkvView& in,
+           const OutView& out, Workspace workspace, StreamRef stream) {
+  const auto& lanes = *static_cast<const Lanes*>(plan.state.get());
   const Call call{problem, in, out};
   const std::int64_t heads = problem.heads.num_heads;
   const std::int64_t tasks = problem.q_seqs.size() * heads;
-  const auto task = [&](std::int64_t index, int /*worker*/) {
-    const std::int64_t b = index / heads;
-    // The one allocation: a row of scores, linear in the sequence. This backend is obvious, not
-    // fast.
-    std::vector<double> scores(static_cast<std::size_t>(problem.k_seqs[b].length.v));
-    for (std::int64_t i = 0; i < problem.q_seqs[b].length.v; ++i) {
-      attend_row(call, b, i, index % heads, scores);
+  std::atomic<std::int64_t> next{0};
+  const auto lane = [&](std::int64_t index, int /*worker*/) {
+    double* scores = reinterpret_cast<double*>(workspace.data) + index * lanes.scores;
+    for (std::int64_t t = next.fetch_add(1); t < tasks; t = next.fetch_add(1)) {
+      for (std::int64_t i = 0; i < problem.q_seqs[t / heads].length.v; ++i) {
+        attend_row(call, t / heads, i, t % heads, scores);
+      }
     }
   };
   if (stream.pool != nullptr) {
-    stream.pool->run(tasks, task);
-  } else {
-    for (std::int64_t i = 0; i < tasks; ++i) {
-      task(i, 0);
-    }
+    stream.pool->run(lanes.count, lane);
+  } else if (lanes.count > 0) {
+    lane(0, 0);
   }
   for (std::int64_t row = problem.q_seqs.total_tokens().v; row < out.out.shape[0]; ++row) {
     for (std::int64_t head = 0; head < heads; ++head) {
