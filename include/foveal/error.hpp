@@ -74,7 +74,7 @@ class Error {
 
   Error with_cause(Error cause) &&;
   // Adds a field unless one of that name is there: a caller knows the file, the parser the offset.
-  Error with_field(ErrorField field) &&;
+  Error with_field(ErrorField extra) &&;
 
   // "error FV-1102 MaxSeqlenTooSmall: ..." plus the fix and the causes, for a terminal or a log.
   std::string describe() const;
@@ -101,8 +101,8 @@ class Exception : public std::exception {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error)
-      : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor): `return Error(...)`
+  // NOLINTNEXTLINE(google-explicit-constructor): `return Error(...)` reads as it should
+  Status(Error error) : error_(std::move(error)) {}
   bool has_value() const { return !error_.has_value(); }
   explicit operator bool() const { return has_value(); }
   const Error& error() const& { return *error_; }
@@ -123,10 +123,10 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value)
-      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): as std::expected
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): `return Error(...)` reads as it should
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }

@@ -107,8 +107,8 @@ struct BasicTensorView {
   // TensorView converts to ConstTensorView, never back.
   template <class Other>
   requires(std::is_const_v<Void> && !std::is_const_v<Other>)
-      BasicTensorView(const BasicTensorView<Other>&
-                          o)  // NOLINT(google-explicit-constructor): reading is a subset of writing
+      // NOLINTNEXTLINE(google-explicit-constructor): reading is a subset of writing
+      BasicTensorView(const BasicTensorView<Other>& o)
       : data(o.data), dtype(o.dtype), shape(o.shape), strides(o.strides), device(o.device) {}
 
   std::int64_t numel() const { return shape.numel(); }

@@ -13,7 +13,7 @@ namespace {
 template <class Int>
 Int load(const ConstTensorView& view, std::int64_t i) {
   Int value = 0;
-  const auto* base = static_cast<const std::byte*>(view.data);
+  const auto* base = static_cast<const std::byte*>(view.data);  // not null: checked before
   std::memcpy(&value, base + i * view.strides[0].v * static_cast<std::int64_t>(sizeof(Int)),
               sizeof value);
   return value;
@@ -102,7 +102,10 @@ Result<PackedSeqs> PackedSeqs::from_cu_seqlens(const ConstTensorView& cu_seqlens
     return Error(ErrorCode::kDeviceMismatch,
                  {{"tensor", "cu_seqlens"}, {"got", "cuda"}, {"expected", "cpu"}});
   }
-  if (cu_seqlens.data == nullptr && cu_seqlens.numel() > 0) {
+  if (cu_seqlens.data == nullptr) {
+    if (cu_seqlens.numel() == 0) {
+      return cu_seqlens_impl(std::span<const std::int64_t>());
+    }
     return Error(ErrorCode::kTensorMissing, {{"tensor", "cu_seqlens"},
                                              {"where", "the call (its pointer is null)"},
                                              {"expected", "pass the data of cu_seqlens"}});

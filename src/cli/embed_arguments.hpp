@@ -50,7 +50,7 @@ EmbedOptions embed_options(const ModelArguments& arguments);
 
 // To and from the metadata. A missing or damaged text leaves the defaults.
 std::string to_metadata(const ModelArguments& arguments);
-ModelArguments from_metadata(std::string_view json);
+ModelArguments from_metadata(std::string_view text);
 
 struct EmbedArguments {
   ModelArguments model;

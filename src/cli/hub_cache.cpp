@@ -10,7 +10,7 @@ std::filesystem::path hub_cache_folder() {
     const char* value = std::getenv(name);
     return std::filesystem::path(value == nullptr ? "" : value);
   };
-  if (const auto cache = variable("HF_HUB_CACHE"); !cache.empty()) {
+  if (auto cache = variable("HF_HUB_CACHE"); !cache.empty()) {
     return cache;
   }
   if (const auto home = variable("HF_HOME"); !home.empty()) {

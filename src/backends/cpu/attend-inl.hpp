@@ -167,7 +167,7 @@ void end_tile(const AttendArgs& a, const Tile& t) {
 
 template <class S>
 std::int64_t scratch_bytes_of(const ScratchShape& shape) {
-  Scratch counted;
+  Scratch counted{};
   return lay_out(shape, blocking_for(shape, kTileRows<S>), kTileRows<S>, {nullptr, 0}, counted);
 }
 
@@ -190,7 +190,7 @@ template <class S>
 void attend_rows(const AttendArgs& a, const NextRows& next, void* memory) {
   const ScratchShape shape{a.head_dim, a.v_head_dim, a.len_k, a.bias == nullptr ? 0 : 1};
   const Blocking blocking = blocking_for(shape, kTileRows<S>);
-  Scratch work;
+  Scratch work{};
   lay_out(shape, blocking, kTileRows<S>, {static_cast<float*>(memory), 0}, work);
   work.ahead = ahead_of(a, next);
   std::int64_t packed = -1;  // first key of the chunk that is in k and v

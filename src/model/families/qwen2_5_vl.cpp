@@ -43,7 +43,8 @@ Result<TowerSpec> describe_qwen2_5_vl(const ModelFolder& folder, const WeightFil
   out.patch = {.geometry = {.patch_size = static_cast<int>(patch),
                             .temporal_patch_size = static_cast<int>(temporal),
                             .merge_size = static_cast<int>(merge)},
-               .projection = {"patch_embed.proj", Bias::kNo}, .weight_rank = 5};
+               .projection = {"patch_embed.proj", Bias::kNo},
+               .weight_rank = 5};
   out.rope = RopeSpec{.theta = theta};
   out.block.prefix = "blocks.{}.";
   out.block.norm1 = rms("norm1");

@@ -40,7 +40,8 @@ Result<TowerSpec> describe_qwen3_vl(const ModelFolder& folder, const WeightFiles
   out.patch = {.geometry = {.patch_size = static_cast<int>(patch),
                             .temporal_patch_size = static_cast<int>(temporal),
                             .merge_size = static_cast<int>(merge)},
-               .projection = {"patch_embed.proj"}, .weight_rank = 5};
+               .projection = {"patch_embed.proj"},
+               .weight_rank = 5};
   out.positions = PositionSpec{.table = "pos_embed.weight",
                                .table_rank = 2,
                                .grid = {side, side},
