@@ -1,4 +1,6 @@
 // Rendering of errors from the generated table.
+#include "base/printable.hpp"
+
 #include <foveal/error.hpp>
 
 #include <algorithm>
@@ -52,7 +54,8 @@ std::string render(std::string_view tmpl, const std::vector<ErrorField>& fields)
     const std::string_view name = tmpl.substr(open + 1, close - open - 1);
     const auto it = std::find_if(fields.begin(), fields.end(),
                                  [&](const ErrorField& f) { return f.name == name; });
-    out += it == fields.end() ? std::string(tmpl.substr(open, close - open + 1)) : it->text();
+    out += it == fields.end() ? std::string(tmpl.substr(open, close - open + 1))
+                              : printable(it->text());
     tmpl.remove_prefix(close + 1);
   }
   return out;

@@ -1,11 +1,10 @@
 #include "model/config.hpp"
 
+#include "base/regular_file.hpp"
+
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 
 namespace foveal {
 
@@ -41,9 +40,18 @@ bool inside(std::optional<std::int64_t> value, IntRange range) {
 }  // namespace
 
 Result<std::shared_ptr<const json>> read_json(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return Error(ErrorCode::kJsonInvalid, {{"file", path}, {"reason", std::strerror(errno)}});
+  const auto invalid = [&](std::string reason) {
+    constexpr std::size_t kShown = 300;  // the library quotes what it read last, however long
+    if (reason.size() > kShown) {
+      reason = reason.substr(0, kShown) + "...";
+    }
+    return Error(ErrorCode::kJsonInvalid, {{"file", path}, {"reason", std::move(reason)}});
+  };
+  // Indexes of the largest models have some 10 MB; a parsed document takes many times its text.
+  constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
+  const FileText file = read_regular_file(path, kMaxBytes);
+  if (!file.failure.empty()) {
+    return invalid(file.failure);
   }
   // Real files nest some ten deep; printing a value in an error takes stack for each level.
   constexpr int kMaxDepth = 64;
@@ -53,15 +61,13 @@ Result<std::shared_ptr<const json>> read_json(const std::string& path) {
     return !too_deep;
   };
   try {  // the one boundary to the library's exceptions
-    auto document = std::make_shared<const json>(json::parse(in, keep));
+    auto document = std::make_shared<const json>(json::parse(file.text, keep));
     if (too_deep) {
-      return Error(ErrorCode::kJsonInvalid,
-                   {{"file", path},
-                    {"reason", "it nests deeper than " + std::to_string(kMaxDepth) + " levels"}});
+      return invalid("it nests deeper than " + std::to_string(kMaxDepth) + " levels");
     }
     return document;
   } catch (const json::exception& e) {
-    return Error(ErrorCode::kJsonInvalid, {{"file", path}, {"reason", e.what()}});
+    return invalid(e.what());
   }
 }
 

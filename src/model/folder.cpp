@@ -1,10 +1,11 @@
 #include "model/folder.hpp"
 
+#include "base/regular_file.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 #include <vector>
@@ -94,23 +95,24 @@ std::optional<fs::path> in_cache(const std::string& model, const fs::path& cache
   const std::string revision = at == std::string::npos ? "main" : model.substr(at + 1);
   const auto slash = name.find('/');
   if (slash == std::string::npos || name.find('/', slash + 1) != std::string::npos ||
-      name.find("..") != std::string::npos || revision.find("..") != std::string::npos) {
+      name.find("..") != std::string::npos || revision.find("..") != std::string::npos ||
+      revision.starts_with('/')) {
     return std::nullopt;
   }
   const fs::path repo =
       cache / ("models--" + name.substr(0, slash) + "--" + name.substr(slash + 1));
-  std::string commit = revision;
-  if (std::ifstream ref(repo / "refs" / revision); ref) {
-    std::getline(ref, commit);
-    while (!commit.empty() && (commit.back() == '\r' || commit.back() == ' ')) {
-      commit.pop_back();
-    }
+  constexpr std::int64_t kMaxRef = 4096;  // bytes; a ref is the 40 digits of a commit
+  const FileText ref = read_regular_file((repo / "refs" / revision).string(), kMaxRef);
+  std::string commit = ref.failure.empty() ? ref.text.substr(0, ref.text.find('\n')) : revision;
+  while (!commit.empty() && (commit.back() == '\r' || commit.back() == ' ')) {
+    commit.pop_back();
+  }
+  // A snapshot is a folder of this repository, whatever the ref says.
+  if (commit.empty() || commit == "." || commit == ".." || commit.find('/') != std::string::npos) {
+    return std::nullopt;
   }
   fs::path snapshot = repo / "snapshots" / commit;
-  if (!commit.empty() && present(snapshot)) {
-    return snapshot;
-  }
-  return std::nullopt;
+  return present(snapshot) ? std::optional(std::move(snapshot)) : std::nullopt;
 }
 
 Error file_missing(const std::string& folder, std::string_view file, std::string_view expected) {

@@ -1,12 +1,10 @@
 #include "tensor/safetensors.hpp"
 
 #include "base/narrow.hpp"
+#include "base/regular_file.hpp"
 #include "tensor/json_scan.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -228,28 +226,20 @@ Result<std::size_t> parse_safetensors_header(std::span<const std::byte> bytes,
 }
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return invalid(path, std::strerror(errno));
-  }
-  struct stat info {};
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return invalid(path, "it is no regular file");
+  const RegularFile file = RegularFile::open(path);
+  if (!file.failure().empty()) {
+    return invalid(path, file.failure());
   }
   MappedFile out;
-  out.size_ = static_cast<std::size_t>(info.st_size);
-  if (out.size_ > 0) {
-    void* p = ::mmap(nullptr, out.size_, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (file.size() > 0) {
+    const auto size = static_cast<std::size_t>(file.size());
+    void* p = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
     if (p == MAP_FAILED) {
-      const int error = errno;
-      ::close(fd);
-      out.size_ = 0;
-      return invalid(path, std::strerror(error));
+      return invalid(path, std::strerror(errno));
     }
     out.data_ = static_cast<const std::byte*>(p);
+    out.size_ = size;
   }
-  ::close(fd);
   return out;
 }
 

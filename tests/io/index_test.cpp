@@ -4,6 +4,8 @@
 
 #include "io/run_files.hpp"
 
+#include <sys/stat.h>
+
 namespace foveal::io {
 namespace {
 
@@ -151,6 +153,18 @@ TEST(VectorIndex, RefusesCutAndForeignFilesById) {
   write_all(folder / "a.txt", "no index");
   EXPECT_FALSE(VectorIndex::open(folder / "a.txt"));
   EXPECT_FALSE(VectorIndex::open(folder / "absent.npz"));
+}
+
+TEST(VectorIndex, DoesNotWaitForTheWriterOfANamedPipe) {
+  const TempFolder folder;
+  const fs::path path = write_index(folder, "a.npy", OutputFormat::kNpy);
+  fs::remove(path.string() + ".json");
+  ASSERT_EQ(::mkfifo((path.string() + ".json").c_str(), 0600), 0);
+  EXPECT_EQ(VectorIndex::open(path).error().code(), ErrorCode::kIndexUnreadable);
+  for (const char* name : {"b.safetensors", "b.npz", "b.npy"}) {
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    EXPECT_EQ(VectorIndex::open(folder / name).error().code(), ErrorCode::kIndexUnreadable) << name;
+  }
 }
 
 }  // namespace

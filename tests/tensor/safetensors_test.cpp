@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -133,6 +137,16 @@ TEST(Safetensors, OpensAFileAndFindsTensors) {
   std::filesystem::remove(path);
   EXPECT_EQ(SafetensorsFile::open(path.string()).error().code(), ErrorCode::kSafetensorsInvalid);
   EXPECT_EQ(SafetensorsFile::open("/").error().code(), ErrorCode::kSafetensorsInvalid);
+  EXPECT_EQ(SafetensorsFile::open("/dev/zero").error().code(), ErrorCode::kSafetensorsInvalid);
+}
+
+TEST(Safetensors, DoesNotWaitForTheWriterOfANamedPipe) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "foveal_test_XXXXXX").string();
+  const std::filesystem::path folder = ::mkdtemp(pattern.data());
+  const std::string pipe = (folder / "pipe.safetensors").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(SafetensorsFile::open(pipe).error().code(), ErrorCode::kSafetensorsInvalid);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
