@@ -52,11 +52,21 @@ Result<File> File::open(const std::filesystem::path& path, Mode mode) {
   const int flags = mode == Mode::kReadOnly   ? O_RDONLY
                     : mode == Mode::kTruncate ? O_RDWR | O_CREAT | O_TRUNC
                                               : O_RDWR | O_CREAT;
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  // Without O_NONBLOCK a named pipe would wait here for the other side.
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666);
   if (fd < 0) {
     return unwritable(path, errno);
   }
-  return File(path, fd);
+  File out(path, fd);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) {
+    return unwritable(path, errno);
+  }
+  if (!S_ISREG(info.st_mode)) {  // rows written to a device would be gone
+    return unwritable(path, S_ISDIR(info.st_mode) ? std::generic_category().message(EISDIR)
+                                                  : "it is not a regular file");
+  }
+  return out;
 }
 
 File::File(File&& other) noexcept

@@ -22,6 +22,7 @@ Error unwritable(const std::filesystem::path& path, int code);
 class File {
  public:
   enum class Mode : std::uint8_t { kTruncate, kKeep, kReadOnly };
+  // Regular files only, and never waiting.
   static Result<File> open(const std::filesystem::path& path, Mode mode);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;

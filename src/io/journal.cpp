@@ -1,5 +1,6 @@
 #include "io/journal.hpp"
 
+#include "base/narrow.hpp"
 #include "io/error_json.hpp"
 
 #include <sys/stat.h>
@@ -36,11 +37,14 @@ FileStamp stamp_of(const std::string& path) {
 }
 
 std::int64_t SpooledBlock::bytes() const {
-  std::int64_t n = integers ? 8 : 4;
+  std::optional<long long> n = integers ? 8 : 4;
   for (const std::int64_t extent : shape) {
-    n *= extent;
+    n = extent < 0 ? std::nullopt : checked_mul(*n, extent);
+    if (!n) {
+      return -1;
+    }
   }
-  return n;
+  return *n;
 }
 
 std::string journal_line(const RunSettings& settings) {
@@ -104,8 +108,9 @@ Result<std::optional<RunSettings>> JournalReader::settings() {
   if (!text) {
     return std::optional<RunSettings>();
   }
-  const Json json = Json::parse(*text, nullptr, false);
-  if (!json.is_object() || json.value("foveal_journal", 0) != 1 || !json.contains("settings")) {
+  const Json json = parse(*text);
+  if (!json.is_object() || !json.contains("foveal_journal") || json["foveal_journal"] != 1 ||
+      !json.contains("settings")) {
     return std::optional<RunSettings>();
   }
   RunSettings settings;
@@ -126,12 +131,16 @@ Result<std::optional<JournalRecord>> JournalReader::next() {
   }
   JournalRecord record;
   try {  // the checksum holds, so this is ours; still, nothing outside may end the process
-    const Json json = Json::parse(*text);
+    const Json json = parse(*text);
     record.index = json.at("i").get<std::int64_t>();
     record.file = json.at("file").get<std::string>();
     record.stamp = {.bytes = json.at("bytes").get<std::int64_t>(),
                     .mtime_ns = json.at("mtime_ns").get<std::int64_t>()};
     record.error = json.value("error", std::string());
+    if (!record.error.empty() && !parse(record.error).is_object()) {
+      end_ = before;
+      return std::optional<JournalRecord>();
+    }
     for (const Json& b : json.at("blocks")) {
       record.blocks.push_back({.column = b.at("column").get<std::size_t>(),
                                .name = b.at("name").get<std::string>(),

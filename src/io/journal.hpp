@@ -33,8 +33,8 @@ struct SpooledBlock {
   std::string name;        // of the column
   bool integers = false;   // int64, else float32
   std::vector<std::int64_t> shape;
-  std::uint32_t crc = 0;  // of the bytes
-  std::int64_t bytes() const;
+  std::uint32_t crc = 0;       // of the bytes
+  std::int64_t bytes() const;  // -1: the shape is none
 };
 
 struct JournalRecord {

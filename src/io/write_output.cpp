@@ -104,6 +104,14 @@ void add_arrays(const ColumnLayout& column, std::int64_t index, std::vector<Outp
   }
 }
 
+// NAME.npy.json, by way of the spool's folder: what an ended process leaves there is found again.
+Status write_beside(const Spool& spool, std::string_view text) {
+  FOVEAL_TRY(const std::filesystem::path target, output_target(spool.output().string() + ".json"));
+  FOVEAL_TRY(AtomicFile file, AtomicFile::create(spool.folder() / "output.json", target));
+  FOVEAL_TRY_STATUS(file.file().write(text));
+  return file.commit();
+}
+
 }  // namespace
 
 std::int64_t OutputArray::bytes() const {
@@ -185,8 +193,7 @@ Status write_output(const Spool& spool, OutputFormat format, const OutputMetadat
         break;
       case OutputFormat::kNpy:
         FOVEAL_TRY_STATUS(write_npy(spool, metadata, file.file(), sidecar));
-        FOVEAL_TRY_STATUS(
-            write_atomically(spool.output().string() + ".json", std::as_bytes(std::span(sidecar))));
+        FOVEAL_TRY_STATUS(write_beside(spool, sidecar));
         break;
       case OutputFormat::kJsonl:
         FOVEAL_TRY_STATUS(write_jsonl(spool, metadata, file.file()));

@@ -1,13 +1,17 @@
 // A run that ends at any byte, and goes on, must give the file of a run that never ended.
 #include "io/spool.hpp"
 
+#include "io/error_json.hpp"
 #include "io/run_files.hpp"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <cstdio>
 #include <random>
 
 namespace foveal::io {
@@ -157,6 +161,75 @@ TEST(Spool, RefusesAnOutputThatIsNoRegularFile) {
   const auto target = output_target("/dev/full");
   ASSERT_FALSE(target);
   EXPECT_EQ(target.error().code(), ErrorCode::kOutputUnwritable);
+}
+
+TEST(Spool, RefusesRowsThatAreNoRegularFile) {
+  const TempFolder folder;
+  const FakeRun run(folder, 5);
+  const fs::path output = folder / "out.safetensors";
+  const fs::path spooled = Spool::folder_for(output);
+  for (const bool pipe : {true, false}) {
+    {
+      Spool spool = run.open(output, SpoolMode::kFresh).value();
+      run.add(spool, 0).value();
+    }
+    fs::remove(spooled / "column0");
+    if (pipe) {  // opening it to read would wait for a writer
+      ASSERT_EQ(::mkfifo((spooled / "column0").c_str(), 0600), 0);
+    } else {  // rows written to it would come back as zeros
+      fs::create_symlink("/dev/zero", spooled / "column0");
+    }
+    const auto resumed = run.open(output, SpoolMode::kResume);
+    ASSERT_FALSE(resumed);
+    EXPECT_EQ(resumed.error().code(), ErrorCode::kOutputUnwritable);
+    EXPECT_EQ(resumed.error().field("reason")->text(), "it is not a regular file");
+  }
+}
+
+// A journal whose checksums hold and whose content is nonsense.
+TEST(Spool, BeginsAnewWhereTheJournalSaysNothingUseful) {
+  const TempFolder folder;
+  const FakeRun run(folder, 5);
+  const fs::path output = folder / "out.safetensors";
+  const std::string want = run.unbroken(output, OutputFormat::kSafetensors);
+  {
+    Spool spool = run.open(output, SpoolMode::kFresh).value();
+    run.add(spool, 0).value();
+  }
+  const fs::path spooled = Spool::folder_for(output);
+  const fs::path copy = folder / "copy";
+  fs::copy(spooled, copy);
+  const std::string journal = read_all(copy / "journal");
+  const std::size_t second = journal.find('\n') + 1;
+  const auto line = [](const std::string& json) {
+    std::array<char, 12> crc{};
+    std::snprintf(crc.data(), crc.size(), "%08x ", crc32_of(std::as_bytes(std::span(json))));
+    return crc.data() + json + "\n";
+  };
+  const auto resumes = [&](const std::string& text, const std::string& what) {
+    fs::remove_all(spooled);
+    fs::copy(copy, spooled);
+    write_all(spooled / "journal", text);
+    fs::remove(output);
+    go_on_and_finish(run, output);
+    EXPECT_TRUE(read_all(output) == want) << what;
+  };
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  for (const std::string version : {"null", "\"x\"", "[]", "2"}) {
+    const std::string json = "{\"foveal_journal\":" + version + ",\"settings\":[]}";
+    resumes(line(json) + journal.substr(second), json);
+  }
+  resumes(line("{\"a\":" + deep + ",\"b\":1,\"c\":1}"), "deep settings");
+  const Json record = Json::parse(journal.substr(second + 9));
+  for (const std::string shape :
+       {"[-1,-3]", "[4611686018427387904,4611686018427387904]", "[9223372036854775807]", "5"}) {
+    Json bad = record;
+    bad["blocks"][0]["shape"] = Json::parse(shape);
+    resumes(journal.substr(0, second) + line(bad.dump()), shape);
+  }
+  Json bad = record;
+  bad["error"] = "no JSON";
+  resumes(journal.substr(0, second) + line(bad.dump()), "error");
 }
 
 TEST(Spool, LeavesForeignFilesInItsFolderAlone) {
