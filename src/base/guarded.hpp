@@ -7,7 +7,9 @@
 
 #include <exception>
 #include <new>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace foveal {
@@ -22,6 +24,13 @@ auto guarded(std::string_view what, F&& f) -> decltype(f()) {
     return e.error();
   } catch (const std::bad_alloc&) {
     return Error(ErrorCode::kOutOfMemory, {{"bytes", "some"}, {"what", what}});
+  } catch (const std::system_error& e) {
+    // A thread that could not be had.
+    if (e.code() == std::errc::resource_unavailable_try_again) {
+      return Error(ErrorCode::kOutOfMemory,
+                   {{"bytes", "some"}, {"what", "a thread of " + std::string(what)}});
+    }
+    return internal_error(e.what(), __FILE__, __LINE__);
   } catch (const std::exception& e) {
     return internal_error(e.what(), __FILE__, __LINE__);
   } catch (...) {

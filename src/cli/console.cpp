@@ -1,5 +1,6 @@
 #include "cli/console.hpp"
 
+#include "base/printable.hpp"
 #include "cli/exit_code.hpp"
 
 #include <cerrno>
@@ -67,7 +68,7 @@ void Console::say(LogLevel level, std::string_view text, const Json& data) {
   if (format_ == LogFormat::kText) {
     const bool plain = level == LogLevel::kInfo;
     line("foveal: " + (plain ? std::string() : std::string(name_of(level)) + ": ") +
-         std::string(text));
+         printable(text));
     return;
   }
   Json json = {{"level", std::string(name_of(level))}, {"message", std::string(text)}};

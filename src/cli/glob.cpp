@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <system_error>
+#include <utility>
 
 namespace foveal::cli {
 namespace {
@@ -17,8 +18,10 @@ std::vector<std::string> split(const std::string& pattern) {
   std::size_t at = 0;
   while (at < pattern.size()) {
     const std::size_t slash = std::min(pattern.find('/', at), pattern.size());
-    if (slash > at) {
-      parts.push_back(pattern.substr(at, slash - at));
+    std::string part = pattern.substr(at, slash - at);
+    // ** after ** says nothing more, but would walk every folder once for each way to share it.
+    if (!part.empty() && !(part == "**" && !parts.empty() && parts.back() == part)) {
+      parts.push_back(std::move(part));
     }
     at = slash + 1;
   }

@@ -1,4 +1,5 @@
 // foveal inspect: what a model folder holds, what a picture is, what the one makes of the other.
+#include "base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/embed_arguments.hpp"
 #include "cli/exit_code.hpp"
@@ -46,7 +47,7 @@ Result<ImageInfo> probe(const std::string& path, const ModelArguments& arguments
 
 std::string row(std::string name, const std::string& value) {
   name.resize(std::max<std::size_t>(name.size() + 1, 16), ' ');
-  return name + value + "\n";
+  return name + printable(value) + "\n";
 }
 
 std::string picture_text(const std::string& path, const ImageInfo& info) {
@@ -102,7 +103,8 @@ std::string model_text(const ModelInfo& m, const std::vector<io::TensorSummary>&
       row("tensors", number(static_cast<std::int64_t>(tensors.size())) + " in the folder" +
                          (list ? "" : " (--tensors lists them)"));
   for (std::size_t i = 0; list && i < tensors.size(); ++i) {
-    out += "  " + tensors[i].name + "  " + tensors[i].dtype + " " + tensors[i].shape.text() + "\n";
+    out += "  " + printable(tensors[i].name + "  " + tensors[i].dtype) + " " +
+           tensors[i].shape.text() + "\n";
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include "cli/choices.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/fault_signals.hpp"
 #include "cli/version.hpp"
 
 #include <algorithm>
@@ -116,6 +117,7 @@ int main(int argc, char** argv) {
   using foveal::Error;
   using foveal::ErrorCode;
   foveal::cli::Console console(foveal::cli::LogLevel::kError, foveal::cli::LogFormat::kText);
+  foveal::cli::handle_fault_signals();
   try {
     return foveal::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

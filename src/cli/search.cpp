@@ -1,5 +1,6 @@
 // foveal search: the pictures of an index that are nearest to one, as a table, as JSON, as a
 // contact sheet.
+#include "base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/embed_arguments.hpp"
 #include "cli/exit_code.hpp"
@@ -131,7 +132,7 @@ Status print_table(const io::VectorIndex& index, const std::vector<io::Hit>& hit
   for (std::size_t i = 0; i < hits.size(); ++i) {
     std::array<char, 48> columns{};
     std::snprintf(columns.data(), columns.size(), "%4zu  %6.4f  ", i + 1, hits[i].score);
-    out += columns.data() + index.files()[static_cast<std::size_t>(hits[i].row)] + "\n";
+    out += columns.data() + printable(index.files()[static_cast<std::size_t>(hits[i].row)]) + "\n";
   }
   return print(out);
 }

@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <csignal>
 
+#include <system_error>
+
 namespace foveal::cli {
 namespace {
 
@@ -22,10 +24,17 @@ sigset_t stop_set() {
 StopSignals::StopSignals() {
   const sigset_t set = stop_set();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  thread_ = std::thread([this] { wait(); });
+  try {
+    thread_ = std::thread([this] { wait(); });
+  } catch (const std::system_error&) {  // no thread to be had: signals end the process at once
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {
+  if (!thread_.joinable()) {
+    return;
+  }
   over_ = true;
   pthread_kill(thread_.native_handle(), SIGTERM);
   thread_.join();

@@ -237,6 +237,59 @@ TEST_F(Embed, FullDiskIsToldAndTheOldOutputStays) {
   EXPECT_EQ(read_all(output), "old");
 }
 
+TEST_F(Embed, WeightsCutOffWhileTheyAreReadAreTold) {
+  const fs::path folder = make("m/config.json").parent_path();
+  fs::copy(model(), folder);
+  const fs::path weights = folder / "model.safetensors";
+  const std::string bytes = read_all(weights);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  constexpr std::uint64_t kBlanks = 100'000'000;  // keeps the reader busy in the mapped file
+  const std::uint64_t longer = kBlanks;
+  const std::string blanks(static_cast<std::size_t>(kBlanks - header), ' ');
+  bool caught = false;  // in time: the program may be too fast for us
+  for (int attempt = 0; attempt < 20 && !caught; ++attempt) {
+    std::string padded(reinterpret_cast<const char*>(&longer), sizeof longer);
+    padded += bytes.substr(sizeof header, static_cast<std::size_t>(header)) + blanks +
+              bytes.substr(sizeof header + static_cast<std::size_t>(header));
+    write_all(weights, padded);
+    const Outcome outcome =
+        run({"embed", folder.string(), picture("p.png", 1)}, {.meanwhile = [&](pid_t child) {
+              const std::string maps = read_all("/proc/" + std::to_string(child) + "/maps");
+              const bool mapped = maps.find(weights.string()) != std::string::npos;
+              if (mapped) {
+                fs::resize_file(weights, 4096);
+              }
+              return mapped;
+            }});
+    caught = outcome.code != 0;
+    EXPECT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.code << outcome.err;
+    EXPECT_TRUE(!caught || outcome.err.find("cut off") != std::string::npos) << outcome.err;
+  }
+  EXPECT_TRUE(caught);
+}
+
+TEST_F(Embed, NamesThatSteerATerminalStayOnTheirLine) {
+  const std::string odd = make("a\nb\x1B[2J.png").string();
+  write_all(odd, "no picture");
+  const Outcome outcome = embed({odd, picture("p.png", 1)});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err.find('\x1B'), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("a\\nb\\x1b[2J.png"), std::string::npos) << outcome.err;
+  EXPECT_EQ(json_lines(outcome.out).at(0)["file"], odd);
+}
+
+TEST_F(Embed, StarsThatFollowEachOtherWalkAFolderOnce) {
+  std::string deep;
+  for (int i = 0; i < 60; ++i) {
+    deep += "d/";
+  }
+  const std::string name = picture(deep + "p.png", 1);
+  const Outcome outcome = embed({(folder_ / "**/**/**/**/**/**/p.png").string()});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(json_lines(outcome.out).at(0)["file"], name);
+}
+
 TEST_F(Embed, ResumeWithOtherSettingsIsRefused) {
   const std::string a = picture("a.png", 1);
   const std::vector<std::string> arguments{a,      "absent.png", "--on-error",

@@ -139,7 +139,6 @@ class CliTest : public ::testing::Test {
     redirect(out, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
     redirect(err, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
     if (options.file_bytes != RLIM_INFINITY) {
-      std::signal(SIGXFSZ, SIG_IGN);
       const rlimit cap{options.file_bytes, options.file_bytes};
       ::setrlimit(RLIMIT_FSIZE, &cap);
     }
