@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include <functional>
-#include <regex>
 
 namespace foveal {
 namespace {
@@ -16,6 +15,18 @@ namespace {
 using testing::ModelCopy;
 using testing::TempFolder;
 using testing::write_text;
+
+// "{name}" left of a template; values may hold braces of their own.
+bool has_unfilled_field(const std::string& text) {
+  for (std::size_t open = text.find('{'); open != std::string::npos;
+       open = text.find('{', open + 1)) {
+    const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", open + 1);
+    if (end != std::string::npos && end > open + 1 && text[end] == '}') {
+      return true;
+    }
+  }
+  return false;
+}
 
 class Load : public ::testing::Test {
  protected:
@@ -31,9 +42,8 @@ class Load : public ::testing::Test {
     ASSERT_TRUE(error.has_value()) << "it loaded; expected " << Error(code).name();
     EXPECT_EQ(error->code(), code) << error->describe();
     EXPECT_NE(error->message().find(culprit), std::string::npos) << error->message();
-    const std::regex unfilled("\\{[a-z_]+\\}");
-    EXPECT_FALSE(std::regex_search(error->message(), unfilled)) << error->message();
-    EXPECT_FALSE(std::regex_search(error->fix(), unfilled)) << error->fix();
+    EXPECT_FALSE(has_unfilled_field(error->message())) << error->message();
+    EXPECT_FALSE(has_unfilled_field(error->fix())) << error->fix();
   }
   void expect_config_error(const std::string& name, const std::function<void(ModelCopy&)>& change,
                            const std::string& culprit) {
