@@ -111,13 +111,13 @@ Error Config::bad(std::string_view field, std::string_view expected) const {
 }
 
 Result<Config> Config::child(std::string_view field) const {
-  static const json kEmpty = json::object();
+  static const json empty = json::object();
   Config out = *this;
   const json* value = find(field);
   if (value != nullptr && !value->is_object()) {
     return bad(field, "an object");
   }
-  out.object_ = value == nullptr ? &kEmpty : value;
+  out.object_ = value == nullptr ? &empty : value;
   out.path_ += std::string(field) + ".";
   return out;
 }

@@ -165,11 +165,11 @@ Status read_smart_size(const Config& config, std::string_view family, const Patc
     return config.bad("min_pixels", "at most max_pixels (" + std::to_string(out.max_pixels) + ")");
   }
   // The three sizes stand in config.json too; transformers' processor reads its own file.
-  const std::array<std::pair<std::string_view, int>, 3> kSizes{
+  const std::array<std::pair<std::string_view, int>, 3> sizes{
       {{"patch_size", geometry.patch_size},
        {"temporal_patch_size", geometry.temporal_patch_size},
        {"merge_size", geometry.merge_size}}};
-  for (const auto& [field, expected] : kSizes) {
+  for (const auto& [field, expected] : sizes) {
     FOVEAL_TRY(const std::int64_t value, config.integer(field, expected, {.min = 1, .max = 1024}));
     if (value != expected) {
       return config.bad(field, std::to_string(expected) + ", as config.json has it");
