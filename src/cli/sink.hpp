@@ -24,7 +24,7 @@ class ResultSink {
   };
 
   // Spooled to a file. As Spool::open.
-  static Result<ResultSink> to_file(const Target& target, const io::SpoolOptions& spool,
+  static Result<ResultSink> to_file(const Target& target, const io::SpoolOptions& options,
                                     io::OutputMetadata metadata);
   static ResultSink to_stdout(io::OutputMetadata metadata);
 

@@ -36,6 +36,7 @@ StopSignals::~StopSignals() {
     return;
   }
   over_ = true;
+  // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread): the process is meant to end by it
   pthread_kill(thread_.native_handle(), SIGTERM);
   thread_.join();
   const sigset_t set = stop_set();

@@ -69,7 +69,7 @@ Error VectorIndex::unreadable(std::string reason) const {
 }
 
 Result<VectorIndex> VectorIndex::open(const std::filesystem::path& path) {
-  const auto fail = [&](Error cause) {
+  const auto fail = [&](const Error& cause) {
     const ErrorField* reason = cause.field("reason");
     return Error(ErrorCode::kIndexUnreadable,
                  {{"file", path.string()},
