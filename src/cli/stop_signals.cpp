@@ -36,7 +36,7 @@ StopSignals::~StopSignals() {
     return;
   }
   over_ = true;
-  // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread): it is blocked, and only wakes the thread from sigwait
+  // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread): blocked, it only ends sigwait
   pthread_kill(thread_.native_handle(), SIGTERM);
   thread_.join();
   const sigset_t set = stop_set();
